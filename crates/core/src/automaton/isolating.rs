@@ -1,0 +1,126 @@
+//! Automaton / isolating: the isolation step, level by level.
+
+use super::{Next, Turn, go};
+use crate::fence::{Fence, IsolationKind, IsolationState, Phase, Run, StepWord};
+use crate::isolate::{RunNext, enter, run_cut_off};
+use crate::observe::{Memory, NodeSeen};
+use crate::prove::{LifeSigns, Proof, Verified, dumping, person_said};
+use crate::reason::automaton::{FailReason, MoveReason, WaitReason};
+use crate::recover::returned;
+use crate::settings::Plan;
+
+pub(super) fn isolating(turn: &Turn<'_>, memory: &mut Memory, run: Run) -> Next {
+    let fence = turn.fence;
+    if fence.stopped {
+        return Next::Record(go(fence, Phase::Isolated { by: StepWord::Isolation }), MoveReason::StopAsked);
+    }
+    if let Some(next) = vouched(turn, StepWord::Isolation, fence) {
+        return next;
+    }
+    let sent = memory.sent.is_some_and(|(call, _)| call.attempt == fence.attempt);
+    // A healthy node is not shot, unless pods of it already run elsewhere on the word of a proof that was lost.
+    if returned(turn.seen) && !fence.power_sent && !sent && !fence.released_any() {
+        return Next::Record(go(fence, Phase::Returning), MoveReason::HealthyAgain);
+    }
+    let plan = &turn.seen.settings.isolation;
+    cut_off(turn, memory, plan, run, StepWord::Isolation, Phase::Isolating)
+}
+
+/// Runs a step that cuts off, and says what its end means for the automaton.
+pub(super) fn cut_off(
+    turn: &Turn<'_>,
+    memory: &mut Memory,
+    plan: &Plan,
+    run: Run,
+    step: StepWord,
+    phase: fn(Run) -> Phase,
+) -> Next {
+    let fence = turn.fence;
+    match run_cut_off(plan, run, fence, memory, turn.seen, turn.now) {
+        RunNext::Do(effects, wait) => Next::Do(effects, wait),
+        RunNext::Wait(wait) => Next::Wait(wait, Some(turn.now + turn.seen.settings.send_window)),
+        RunNext::Advance(next, why) => {
+            let isolations = enter(fence, plan, next);
+            Next::Record(Fence { phase: phase(next), isolations, ..settled(fence, plan, run, next) }, why)
+        }
+        RunNext::Succeeded(proofs) => isolated(fence, plan, run, step, proofs),
+        RunNext::Exhausted(why) => {
+            let failed = Phase::Failed { at: step, why: why.clone() };
+            Next::Record(Fence { power_sent: power_sent(fence), ..go(fence, failed) }, MoveReason::Failed { why })
+        }
+    }
+}
+
+/// A level succeeded: its isolations are in force, its proofs stand beside those of an earlier step.
+fn isolated(fence: &Fence, plan: &Plan, run: Run, by: StepWord, proofs: Vec<Proof>) -> Next {
+    let why = if proofs.is_empty() {
+        MoveReason::IsolatedWithoutProof
+    } else {
+        MoveReason::Isolated { proofs: u32::try_from(proofs.len()).unwrap_or(u32::MAX) }
+    };
+    let mut next = go(fence, Phase::Isolated { by });
+    let level = plan.levels.get(run.level as usize).map_or(&[][..], |level| &level.methods);
+    for isolation in &mut next.isolations {
+        if level.iter().any(|method| method.name == isolation.method) {
+            isolation.state = IsolationState::InForce;
+        }
+    }
+    next.power_sent = power_sent(fence);
+    next.proofs.extend(proofs);
+    Next::Record(next, why)
+}
+
+/// What is certain about the fence's isolations when it leaves `run` for `next`: a method that passed is in force.
+fn settled(fence: &Fence, plan: &Plan, run: Run, next: Run) -> Fence {
+    let mut fence = Fence { power_sent: power_sent(fence), ..fence.clone() };
+    if next.level == run.level
+        && next.method > run.method
+        && let Some(method) = plan.method(run.level, run.method)
+    {
+        for isolation in fence.isolations.iter_mut().filter(|isolation| isolation.method == method.name) {
+            isolation.state = IsolationState::InForce;
+        }
+    }
+    fence
+}
+
+/// A power action counts as sent as soon as it is intended: a crash hides whether it went out.
+fn power_sent(fence: &Fence) -> bool {
+    fence.power_sent || fence.isolated_by(IsolationKind::Power)
+}
+
+/// A person's word, or a kernel dump that the policy lets count, stands in for a device. The proof belongs to `onward`: this
+/// fence, or its next attempt where a step has already failed.
+pub(super) fn vouched(turn: &Turn<'_>, by: StepWord, onward: &Fence) -> Option<Next> {
+    let (fence, seen) = (turn.fence, turn.seen);
+    let (target, NodeSeen::There(node)) = (fence.target.as_ref()?, &seen.node) else { return None };
+    if fence.stopped || fence.proofs_in_force().any(|proof| proof.class().whole_node()) {
+        return None;
+    }
+    let same = node.uid == target.uid && node.boot() == Some(&target.boot);
+    let (verified, why): (Verified, MoveReason) = match &seen.admin.confirm {
+        Some(said) if same && said.uid == target.uid && said.boot == target.boot => {
+            (person_said(&said.by, true)?, MoveReason::Confirmed)
+        }
+        Some(_) | None => (dumping(seen.kdump_proves, same, node.lease_silent)?, MoveReason::DumpSeen),
+    };
+    if !node.live {
+        return Some(Next::Do(vec![crate::effect::Effect::ReadNode], WaitReason::AwaitingNode));
+    }
+    // A confirmation ends at the first sign of life: one that ended is not taken up again for the same boot.
+    let spent =
+        |proof: &Proof| proof.ended().is_some() && proof.class().whole_node() && proof.attempt() == fence.attempt;
+    if fence.proofs.iter().any(spent) {
+        return None;
+    }
+    let id = onward.next_proof();
+    let baseline: LifeSigns = node.life.clone();
+    let mut next = go(onward, Phase::Isolated { by });
+    next.proofs.push(Proof::state(id, target, onward, verified, baseline));
+    Some(Next::Record(next, why))
+}
+
+/// The step failed.
+pub(super) fn fail(fence: &Fence, at: StepWord, why: FailReason) -> Next {
+    Next::Record(go(fence, Phase::Failed { at, why: why.clone() }), MoveReason::Failed { why })
+}

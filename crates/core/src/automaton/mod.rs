@@ -1,0 +1,203 @@
+//! The automaton: `step` decides what one fence does next.
+//!
+//! One function per phase, one file per row of states. Each is a pure decision over the recorded fence, what this process
+//! remembers, and what it saw. A decision either changes the record (then the write is the only effect) or acts on what
+//! the record already says: so no effect can run ahead of its intent (I5), and a crash at any point loses nothing.
+
+mod failed;
+mod finish;
+mod isolated;
+mod isolating;
+mod new;
+mod power;
+mod returning;
+mod voiding;
+
+use crate::effect::{Effect, NodeGuard};
+use crate::fence::{Fence, Phase, Slot};
+use crate::observe::{LedgerSeen, Memory, NodeLive, Observations};
+use crate::reason::automaton::{MoveReason, WaitReason};
+use crate::time::{Span, Tick};
+
+/// The state of one fence: what is on record, and what this process remembers.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct State {
+    /// On record.
+    pub fence: Fence,
+    /// In memory.
+    pub memory: Memory,
+}
+
+/// What to do, and why nothing more is done.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Decision {
+    /// In this order. A [`Effect::Record`] is always alone.
+    pub effects: Vec<Effect>,
+    /// What the fence waits for; none while it records.
+    pub waits: Option<WaitReason>,
+    /// When to look again, if nothing happens before.
+    pub look_again: Option<Tick>,
+}
+
+/// How a phase goes on.
+#[allow(clippy::large_enum_variant)] // made and taken apart once per step; a box would only cost an allocation
+pub(crate) enum Next {
+    /// Write this down, for this reason.
+    Record(Fence, MoveReason),
+    /// Act on the record, and wait for this.
+    Do(Vec<Effect>, WaitReason),
+    /// Wait until this instant, or for a change.
+    Wait(WaitReason, Option<Tick>),
+}
+
+/// What a phase decides from.
+pub(crate) struct Turn<'a> {
+    pub(crate) fence: &'a Fence,
+    pub(crate) seen: &'a Observations,
+    pub(crate) now: Tick,
+    /// Watched time in this phase, by all processes together.
+    pub(crate) waited: Span,
+}
+
+/// Decides what one fence does next.
+///
+/// Guarantees: never panics; the same arguments give the same answer; a [`Effect::Record`] comes alone; every other effect
+/// acts on an intent that `state.fence` already holds.
+/// Expects: `state.fence` as it was last read or written by compare-and-swap; the returned fence becomes the state only
+/// when the write of the `Record` went through. A lost write means: read again, and step again.
+pub fn step(state: State, seen: &Observations, now: Tick) -> (State, Decision) {
+    let State { fence, mut memory } = state;
+    absorb(&fence, &mut memory, seen, now);
+    let waited = fence.waited + now.since(memory.since);
+    let turn = Turn { fence: &fence, seen, now, waited };
+    match decide(&turn, &mut memory) {
+        Next::Record(next, why) => {
+            let same_phase = next.phase.name() == fence.phase.name() && next.attempt == fence.attempt;
+            let calls = next.phase.run().map_or(next.calls, |run| next.calls.max(run.call));
+            let next = Fence { waited: if same_phase { waited } else { Span::ZERO }, calls, ..next };
+            memory.since = now;
+            memory.phase = Some((next.attempt, next.phase.name()));
+            let record = Effect::Record { fence: Box::new(next.clone()), why };
+            (State { fence: next, memory }, Decision { effects: vec![record], waits: None, look_again: None })
+        }
+        Next::Do(effects, waits) => {
+            (State { fence, memory }, Decision { effects, waits: Some(waits), look_again: None })
+        }
+        Next::Wait(waits, look_again) => {
+            let checkpoint = memory.since + seen.settings.checkpoint;
+            let timed = matches!(fence.phase, Phase::Isolated { .. } | Phase::Returning | Phase::Failed { .. });
+            if timed && now >= checkpoint && seen.settings.checkpoint > Span::ZERO {
+                // Watched time has to survive us; unwritten, a crash would start the wait anew.
+                let next = Fence { waited, ..fence };
+                memory.since = now;
+                let record = Effect::Record { fence: Box::new(next.clone()), why: MoveReason::TimeKept { waited } };
+                return (
+                    State { fence: next, memory },
+                    Decision { effects: vec![record], waits: None, look_again: None },
+                );
+            }
+            let look_again = Some(look_again.map_or(checkpoint, |at| at.min(checkpoint)));
+            (State { fence, memory }, Decision { effects: Vec::new(), waits: Some(waits), look_again })
+        }
+    }
+}
+
+/// Takes in what was seen since the last step.
+fn absorb(fence: &Fence, memory: &mut Memory, seen: &Observations, now: Tick) {
+    let phase = (fence.attempt, fence.phase.name());
+    if memory.phase != Some(phase) {
+        memory.phase = Some(phase);
+        memory.since = now;
+    }
+    if let Some((id, _)) = memory.reading
+        && let Some(answer) = seen.reads.iter().find(|answer| answer.id == id)
+    {
+        memory.last_read = Some((id, answer.plugs.clone(), now));
+        memory.reads_since_sent = true;
+        memory.reading = None;
+    }
+    for pod in seen.pods.iter().flatten() {
+        let released = fence.releases.iter().any(|release| release.pod.uid == pod.pod.uid);
+        if released && pod.deletion != crate::observe::Deletion::No {
+            // A series that is on its way began before this mark was seen: only the next one counts.
+            let first = memory.next_read;
+            memory.marks.entry(pod.pod.uid.clone()).or_insert((first, now));
+        }
+    }
+}
+
+fn decide(turn: &Turn<'_>, memory: &mut Memory) -> Next {
+    if let Some(next) = voiding::voided(turn, memory) {
+        return next;
+    }
+    if let Some(next) = admin(turn) {
+        return next;
+    }
+    if let Some(next) = slot(turn) {
+        return next;
+    }
+    match &turn.fence.phase {
+        Phase::New => new::new(turn),
+        Phase::Isolating(run) => isolating::isolating(turn, memory, *run),
+        Phase::Isolated { by } => isolated::isolated(turn, memory, *by),
+        Phase::PoweringOff(run) => power::powering_off(turn, memory, *run),
+        Phase::PoweringOn(run) => power::powering_on(turn, memory, *run),
+        Phase::Returning => returning::returning(turn),
+        Phase::Recovering(run) => returning::recovering(turn, memory, *run),
+        Phase::Final(end) => finish::finish(turn, *end),
+        Phase::Failed { at, why } => failed::failed(turn, *at, why),
+    }
+}
+
+/// The admin's word is on record before it is followed.
+fn admin(turn: &Turn<'_>) -> Option<Next> {
+    let fence = turn.fence;
+    if matches!(fence.phase, Phase::Final(_)) || fence.stopped == turn.seen.admin.stop {
+        return None;
+    }
+    let why = if turn.seen.admin.stop { MoveReason::StopAsked } else { MoveReason::ResumeAsked };
+    Some(Next::Record(Fence { stopped: turn.seen.admin.stop, ..fence.clone() }, why))
+}
+
+/// I3: nothing is cut off or released without a slot, and the slot is on record before anything is done.
+/// What only gives back (switch on, lift, let in) needs none: it must not wait for the budget of others (I9).
+fn slot(turn: &Turn<'_>) -> Option<Next> {
+    let fence = turn.fence;
+    let acts = match fence.phase {
+        Phase::Isolating(_) | Phase::Isolated { .. } | Phase::PoweringOff(_) => true,
+        Phase::New
+        | Phase::PoweringOn(_)
+        | Phase::Returning
+        | Phase::Recovering(_)
+        | Phase::Final(_)
+        | Phase::Failed { .. } => false,
+    };
+    if !acts {
+        return None;
+    }
+    match (fence.slot, turn.seen.ledger) {
+        (Slot::None, _) => Some(take_slot(turn)),
+        // The policy was made anew, and its ledger was rebuilt without us: our slot is worth nothing in it.
+        (Slot::Held, LedgerSeen::Absent) => Some(Next::Do(vec![Effect::TakeSlot], WaitReason::AwaitingSlot)),
+        (Slot::Held, LedgerSeen::Present | LedgerSeen::Unknown) => None,
+    }
+}
+
+/// Takes a slot: first the ledger, then the record.
+pub(crate) fn take_slot(turn: &Turn<'_>) -> Next {
+    match turn.seen.ledger {
+        LedgerSeen::Present => Next::Record(Fence { slot: Slot::Held, ..turn.fence.clone() }, MoveReason::SlotTaken),
+        LedgerSeen::Absent => Next::Do(vec![Effect::TakeSlot], WaitReason::AwaitingSlot),
+        LedgerSeen::Unknown => Next::Wait(WaitReason::AwaitingSlot, None),
+    }
+}
+
+/// The fence in another phase.
+pub(crate) fn go(fence: &Fence, phase: Phase) -> Fence {
+    Fence { phase, ..fence.clone() }
+}
+
+/// The Node in the version that was read.
+pub(crate) fn guard(node: &NodeLive) -> NodeGuard {
+    NodeGuard { uid: node.uid.clone(), resource_version: node.resource_version.clone() }
+}

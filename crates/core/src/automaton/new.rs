@@ -1,0 +1,61 @@
+//! Automaton / new: nothing has been done yet.
+//!
+//! New, healthy before any effect: closed. New, every gate open and a slot taken: the incarnation is read live, all old
+//! proofs are dropped, and the isolation step begins.
+
+use super::{Next, Turn, take_slot};
+use crate::effect::Effect;
+use crate::fence::{End, Fence, Phase, Slot};
+use crate::ident::Incarnation;
+use crate::isolate::enter;
+use crate::observe::{NodeSeen, Vetted};
+use crate::reason::automaton::{FailReason, MoveReason, WaitReason};
+use crate::recover::returned;
+
+pub(super) fn new(turn: &Turn<'_>) -> Next {
+    let (fence, seen) = (turn.fence, turn.seen);
+    if fence.stopped {
+        return end_or_return(turn, End::Stopped, MoveReason::Stopped);
+    }
+    if returned(seen) {
+        return end_or_return(turn, End::NeverNeeded, MoveReason::RecoveredByItself);
+    }
+    let NodeSeen::There(node) = &seen.node else {
+        return end_or_return(turn, End::NodeGone, MoveReason::NodeGone);
+    };
+    // A restart of a flow that has left traces goes on: what it protects must not be forgotten over a closed gate.
+    if !fence.left_traces() {
+        match seen.vetted {
+            Vetted::Open => {}
+            Vetted::Closed => return Next::Wait(WaitReason::VettingClosed, None),
+            Vetted::Refused => return end_or_return(turn, End::Refused, MoveReason::VettingRefused),
+        }
+    }
+    if fence.slot == Slot::None {
+        return take_slot(turn);
+    }
+    if !node.live {
+        return Next::Do(vec![Effect::ReadNode], WaitReason::AwaitingNode);
+    }
+    let Some(boot) = node.boot() else {
+        let failed = Phase::Failed { at: crate::fence::StepWord::Isolation, why: FailReason::NoBoot };
+        return Next::Record(super::go(fence, failed), MoveReason::Failed { why: FailReason::NoBoot });
+    };
+    let target = Incarnation { node: fence.node.clone(), uid: node.uid.clone(), boot: boot.clone() };
+    begin(fence, target, &seen.settings.isolation)
+}
+
+/// A new attempt: old proofs are dropped, and the first method's intent is on record.
+pub(super) fn begin(fence: &Fence, target: Incarnation, plan: &crate::settings::Plan) -> Next {
+    let run = fence.first_run();
+    let isolations = enter(fence, plan, run);
+    let next = Fence { phase: Phase::Isolating(run), target: Some(target), isolations, ..fence.next_attempt() };
+    let attempt = next.attempt;
+    Next::Record(next, MoveReason::IsolationBegins { attempt })
+}
+
+/// Over, if nothing was ever done; otherwise what was done has to be undone first.
+fn end_or_return(turn: &Turn<'_>, end: End, why: MoveReason) -> Next {
+    let phase = if turn.fence.left_traces() { Phase::Returning } else { Phase::Final(end) };
+    Next::Record(super::go(turn.fence, phase), why)
+}

@@ -1,0 +1,112 @@
+//! Automaton / power: off and verified, then, when everything is released, on again.
+//!
+//! Promise (I1): `on` ends every power proof in the very record that intends it, before it is sent; the out-of-service taint
+//! is seen gone before; a network isolation is lifted before, while the machine reads off.
+//! Promise (I5): a new process sends nothing that could cross an `off` of the old one: it waits for the old deadline.
+
+use super::isolated::lift_out_of_service;
+use super::isolating::{cut_off, fail};
+use super::returning::lift;
+use super::{Next, Turn, go};
+use crate::fence::{Fence, Isolation, IsolationKind, IsolationState, Phase, Run, StepWord};
+use crate::isolate::{RunNext, plugs_behind, read_for, run_restore};
+use crate::observe::{Memory, NodeSeen, ReadId};
+use crate::prove::{Class, Judged, judge};
+use crate::reason::automaton::{FailReason, MoveReason, WaitReason};
+use crate::reason::prove::ProofEnd;
+
+pub(super) fn powering_off(turn: &Turn<'_>, memory: &mut Memory, run: Run) -> Next {
+    let fence = turn.fence;
+    if fence.stopped {
+        return Next::Record(go(fence, Phase::Isolated { by: StepWord::PowerManagement }), MoveReason::StopAsked);
+    }
+    let plan = &turn.seen.settings.power_off;
+    cut_off(turn, memory, plan, run, StepWord::PowerManagement, Phase::PoweringOff)
+}
+
+pub(super) fn powering_on(turn: &Turn<'_>, memory: &mut Memory, run: Run) -> Next {
+    let (fence, seen) = (turn.fence, turn.seen);
+    let crossing = memory.born + seen.settings.send_window;
+    if turn.now < crossing {
+        let left = crossing.since(turn.now);
+        return Next::Wait(WaitReason::AwaitingOldDeadline { left }, Some(crossing));
+    }
+    if let Some(next) = before_on(turn, memory, run) {
+        return next;
+    }
+    match run_restore(&seen.settings.power_on, run, fence, memory, seen, turn.now) {
+        RunNext::Do(effects, wait) => Next::Do(effects, wait),
+        RunNext::Wait(wait) => Next::Wait(wait, Some(turn.now + seen.settings.send_window)),
+        RunNext::Advance(next, why) => Next::Record(go(fence, Phase::PoweringOn(next)), why),
+        RunNext::Succeeded(_) => {
+            let mut next = go(fence, Phase::Returning);
+            next.isolations.retain(|isolation| isolation.kind != IsolationKind::Power);
+            Next::Record(next, MoveReason::PoweredOn)
+        }
+        RunNext::Exhausted(why) => fail(fence, StepWord::PowerManagement, why),
+    }
+}
+
+/// What has to be true before the machine may be switched on.
+fn before_on(turn: &Turn<'_>, memory: &mut Memory, run: Run) -> Option<Next> {
+    let (fence, seen) = (turn.fence, turn.seen);
+    if seen.settings.power_on.levels.is_empty() {
+        return Some(fail(fence, StepWord::PowerManagement, FailReason::NoLevels));
+    }
+    match &seen.node {
+        NodeSeen::There(node) if fence.isolated_by(IsolationKind::OutOfService) => {
+            return Some(lift_out_of_service(turn, node));
+        }
+        NodeSeen::There(_) => {}
+        // A Node that comes back under this name would make its kubelet start whatever still names it.
+        NodeSeen::Gone => match seen.pods.as_deref() {
+            None => return Some(Next::Do(vec![crate::effect::Effect::ListPods], WaitReason::AwaitingPods)),
+            Some([]) => {}
+            Some(_) => return Some(Next::Wait(WaitReason::PodsNameTheNode, Some(turn.now + seen.release.look_again))),
+        },
+    }
+    if let Some(network) = fence.isolations.iter().find(|isolation| isolation.kind == IsolationKind::Network) {
+        return Some(lift_network(turn, memory, run, network));
+    }
+    let still_standing = fence.proofs_in_force().any(|proof| proof.class().whole_node());
+    let power_intended =
+        |isolation: &Isolation| isolation.kind == IsolationKind::Power && isolation.state != IsolationState::Lifting;
+    if still_standing || fence.isolations.iter().any(power_intended) {
+        return Some(Next::Record(intend_on(fence), MoveReason::OnIntended));
+    }
+    None
+}
+
+/// The record that ends every power proof: from here on the machine may be on at any moment.
+fn intend_on(fence: &Fence) -> Fence {
+    let mut next = Fence { power_sent: true, ..fence.clone() };
+    for isolation in next.isolations.iter_mut().filter(|isolation| isolation.kind == IsolationKind::Power) {
+        isolation.state = IsolationState::Lifting;
+    }
+    for proof in next.proofs.iter_mut().filter(|proof| proof.class().whole_node()) {
+        proof.end(ProofEnd::OnIntended);
+    }
+    next
+}
+
+/// Network isolation is lifted while the machine reads off after the last mark, or on a person's word.
+fn lift_network(turn: &Turn<'_>, memory: &mut Memory, run: Run, network: &Isolation) -> Next {
+    let (fence, seen) = (turn.fence, turn.seen);
+    if network.state != IsolationState::Lifting && !seen.admin.resume {
+        let after = memory.marks.values().map(|(read, _)| *read).max().unwrap_or(ReadId(0));
+        let Some((plugs, stable_off)) = plugs_behind(fence, &seen.settings, Class::Power) else {
+            return fail(fence, StepWord::PowerManagement, FailReason::NetworkNeedsPerson);
+        };
+        let off = memory
+            .last_read
+            .as_ref()
+            .is_some_and(|(id, reads, _)| *id >= after && judge(reads, &plugs, stable_off) == Judged::Off);
+        if !off {
+            return match read_for(fence, memory, seen, &[Class::Power], turn.now) {
+                Some(read) => Next::Do(vec![read], WaitReason::AwaitingReadBack),
+                None => Next::Wait(WaitReason::AwaitingReadBack, Some(turn.now + seen.settings.settle)),
+            };
+        }
+    }
+    lift(turn, memory, run, network, Phase::PoweringOn)
+}

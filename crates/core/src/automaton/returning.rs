@@ -1,0 +1,216 @@
+//! Automaton / returning: wait until the node is healthy and clean; then recover it and undo what was done.
+
+use super::isolating::fail;
+use super::{Next, Turn, go, guard};
+use crate::effect::{Effect, NodeChange, NodePatch};
+use crate::fence::{End, Fence, Isolation, IsolationKind, IsolationState, Phase, Run, StepWord};
+use crate::isolate::{RunNext, run_restore};
+use crate::observe::{Memory, NodeSeen, TaintSeen};
+use crate::prove::Class;
+use crate::reason::automaton::{FailReason, MoveReason, WaitReason};
+use crate::reason::prove::ProofEnd;
+use crate::recover::{Lift, next_lift, return_checks, returned};
+use crate::settings::{Level, Plan};
+use crate::time::Span;
+
+pub(super) fn returning(turn: &Turn<'_>) -> Next {
+    let (fence, seen) = (turn.fence, turn.seen);
+    if seen.settings.stay_off && fence.isolated_by(IsolationKind::Power) && !fence.stopped && !seen.admin.resume {
+        return Next::Record(go(fence, Phase::Final(End::HeldOff)), MoveReason::HeldOff);
+    }
+    if matches!(seen.node, NodeSeen::Gone) {
+        return node_gone(turn);
+    }
+    if fence.isolated_by(IsolationKind::Power) && !returned(seen) {
+        // Stopped, or somebody else's doing: a machine is never left off without a word.
+        return switch_on(fence);
+    }
+    if !returned(seen) {
+        return not_healthy(turn);
+    }
+    let against = return_checks(fence, seen);
+    match against.first() {
+        None => Next::Record(go(fence, Phase::Recovering(fence.first_run())), MoveReason::NodeReturned),
+        Some(_) if seen.pods.is_none() || seen.attachments.is_none() => {
+            Next::Do(vec![Effect::ListPods], WaitReason::AwaitingPods)
+        }
+        Some(why) => Next::Wait(WaitReason::AwaitingReturn { why: why.to_string() }, Some(turn.now + Span::secs(5))),
+    }
+}
+
+fn not_healthy(turn: &Turn<'_>) -> Next {
+    let (fence, seen) = (turn.fence, turn.seen);
+    if fence.stopped {
+        return Next::Wait(WaitReason::Stopped, Some(turn.now + seen.release.look_again));
+    }
+    let left = seen.settings.recovery_timeout - turn.waited;
+    if left == Span::ZERO {
+        return fail(fence, StepWord::Recovery, FailReason::NotHealthyInTime { waited: turn.waited });
+    }
+    Next::Wait(WaitReason::AwaitingHealth { left }, Some(turn.now + left))
+}
+
+/// The Node object is gone. Without a successor nothing is released; the machine goes on when nothing names it any more.
+fn node_gone(turn: &Turn<'_>) -> Next {
+    let (fence, seen) = (turn.fence, turn.seen);
+    let Some(pods) = &seen.pods else {
+        return Next::Do(vec![Effect::ListPods], WaitReason::AwaitingPods);
+    };
+    if !pods.is_empty() {
+        return Next::Wait(WaitReason::PodsNameTheNode, Some(turn.now + seen.release.look_again));
+    }
+    let deleted_by_us = fence.isolated_by(IsolationKind::NodeDeletion);
+    if fence.isolated_by(IsolationKind::Power) && !deleted_by_us {
+        return switch_on(fence);
+    }
+    let guards_data = fence.isolated_by(IsolationKind::Storage) || fence.isolated_by(IsolationKind::Network);
+    if guards_data && !deleted_by_us && !seen.admin.resume {
+        return Next::Wait(WaitReason::HeldForPerson, Some(turn.now + seen.release.look_again));
+    }
+    // What was done to the object went with it.
+    if let Some(isolation) = fence.isolations.iter().find(|isolation| isolation.state != IsolationState::Lifting) {
+        return Next::Record(lifting(fence, isolation), MoveReason::LiftIntended { method: isolation.method.clone() });
+    }
+    let next = Fence { isolations: Vec::new(), ..go(fence, Phase::Final(End::NodeGone)) };
+    Next::Record(next, MoveReason::NodeGone)
+}
+
+/// From recovery back to the power step: an attempt of its own, as every way back is.
+fn switch_on(fence: &Fence) -> Next {
+    let run = fence.first_run();
+    Next::Record(Fence { phase: Phase::PoweringOn(run), ..fence.next_attempt() }, MoveReason::OnIntended)
+}
+
+/// The intent to lift: from here on the isolation protects nothing, and no proof stands on it.
+pub(super) fn lifting(fence: &Fence, isolation: &Isolation) -> Fence {
+    let mut next = fence.clone();
+    for other in next.isolations.iter_mut().filter(|other| *other == isolation) {
+        other.state = IsolationState::Lifting;
+    }
+    let behind = |class: Class| match isolation.kind {
+        IsolationKind::Network => class == Class::Network,
+        IsolationKind::Storage => class == Class::Storage,
+        IsolationKind::Driver => class == Class::Driver,
+        IsolationKind::Power => class.whole_node(),
+        IsolationKind::Cordon
+        | IsolationKind::OutOfService
+        | IsolationKind::Quarantine
+        | IsolationKind::NodeDeletion => false,
+    };
+    for proof in next.proofs.iter_mut().filter(|proof| behind(proof.class())) {
+        proof.end(ProofEnd::LiftIntended);
+    }
+    next
+}
+
+pub(super) fn recovering(turn: &Turn<'_>, memory: &mut Memory, run: Run) -> Next {
+    let (fence, seen) = (turn.fence, turn.seen);
+    if seen.pods.is_none() || seen.attachments.is_none() {
+        return Next::Do(vec![Effect::ListPods], WaitReason::AwaitingPods);
+    }
+    if !return_checks(fence, seen).is_empty() {
+        return Next::Record(go(fence, Phase::Returning), MoveReason::Failed { why: not_clean(fence, seen) });
+    }
+    let plan = &seen.settings.recovery;
+    let done = u32::try_from(plan.levels.len()).unwrap_or(u32::MAX);
+    if run.level < done {
+        return match run_restore(plan, run, fence, memory, seen, turn.now) {
+            RunNext::Do(effects, wait) => Next::Do(effects, wait),
+            RunNext::Wait(wait) => Next::Wait(wait, Some(turn.now + seen.settings.send_window)),
+            RunNext::Advance(next, why) => Next::Record(go(fence, Phase::Recovering(next)), why),
+            RunNext::Succeeded(_) => {
+                let next = Run { level: done, method: 0, tries: 0, call: run.call + 1, ..run };
+                Next::Record(go(fence, Phase::Recovering(next)), MoveReason::NextMethod { level: done, method: 0 })
+            }
+            RunNext::Exhausted(why) => fail(fence, StepWord::Recovery, why),
+        };
+    }
+    match next_lift(fence, seen) {
+        Lift::Next(isolation) => lift(turn, memory, run, &isolation, Phase::Recovering),
+        Lift::Blocked(why) => {
+            Next::Wait(WaitReason::AwaitingReturn { why: why.to_string() }, Some(turn.now + seen.release.look_again))
+        }
+        Lift::Nothing => {
+            let end = if fence.stopped { End::Stopped } else { End::Recovered };
+            Next::Record(go(fence, Phase::Final(end)), MoveReason::Recovered)
+        }
+    }
+}
+
+fn not_clean(fence: &Fence, seen: &crate::observe::Observations) -> FailReason {
+    let why = return_checks(fence, seen).first().map(ToString::to_string).unwrap_or_default();
+    FailReason::NotClean { why }
+}
+
+/// Lifts one isolation: the intent, the act, and the read that shows it lifted. Only then does it leave the record.
+pub(super) fn lift(
+    turn: &Turn<'_>,
+    memory: &mut Memory,
+    run: Run,
+    isolation: &Isolation,
+    phase: fn(Run) -> Phase,
+) -> Next {
+    let (fence, seen) = (turn.fence, turn.seen);
+    if isolation.state != IsolationState::Lifting {
+        return Next::Record(lifting(fence, isolation), MoveReason::LiftIntended { method: isolation.method.clone() });
+    }
+    match isolation.kind {
+        IsolationKind::Network | IsolationKind::Storage => {}
+        // Driver: our attacher reads the record, and refuses nothing that is not in it. Power: the node is healthy, so
+        // the machine is on, whoever switched it on. Deletion: the Node is there again.
+        IsolationKind::Driver | IsolationKind::Power | IsolationKind::NodeDeletion => {
+            return lifted(fence, isolation, fence.phase.clone());
+        }
+        IsolationKind::Cordon | IsolationKind::OutOfService | IsolationKind::Quarantine => {
+            return unmark(turn, isolation);
+        }
+    }
+    let Some(method) = seen.settings.undo.get(&isolation.method) else {
+        return fail(fence, StepWord::Recovery, FailReason::RestoreFailed { method: isolation.method.clone() });
+    };
+    let plan = Plan { levels: vec![Level { methods: vec![method.clone()] }], retries: 0 };
+    let at_start = Run { level: 0, method: 0, ..run };
+    match run_restore(&plan, at_start, fence, memory, seen, turn.now) {
+        RunNext::Do(effects, wait) => Next::Do(effects, wait),
+        RunNext::Wait(wait) => Next::Wait(wait, Some(turn.now + seen.settings.send_window)),
+        RunNext::Advance(next, why) => {
+            Next::Record(go(fence, phase(Run { level: run.level, method: run.method, ..next })), why)
+        }
+        RunNext::Succeeded(_) => lifted(fence, isolation, phase(Run { call: run.call + 1, tries: 0, ..run })),
+        RunNext::Exhausted(why) => fail(fence, StepWord::Recovery, why),
+    }
+}
+
+fn lifted(fence: &Fence, isolation: &Isolation, phase: Phase) -> Next {
+    let mut next = go(fence, phase);
+    next.isolations.retain(|other| other != isolation);
+    Next::Record(next, MoveReason::Lifted { method: isolation.method.clone() })
+}
+
+/// Our marks on the Node: patched off, and believed gone when they are seen gone.
+fn unmark(turn: &Turn<'_>, isolation: &Isolation) -> Next {
+    let fence = turn.fence;
+    let NodeSeen::There(node) = &turn.seen.node else {
+        return lifted(fence, isolation, fence.phase.clone());
+    };
+    let (marked, change) = match isolation.kind {
+        IsolationKind::Cordon => (node.cordoned, NodeChange::Uncordon),
+        IsolationKind::OutOfService => (node.taints.contains(&TaintSeen::OutOfService), NodeChange::LiftOutOfService),
+        IsolationKind::Quarantine => {
+            (node.taints.contains(&TaintSeen::Quarantine(fence.uid.clone())), NodeChange::LiftQuarantine)
+        }
+        IsolationKind::Network
+        | IsolationKind::Power
+        | IsolationKind::Storage
+        | IsolationKind::Driver
+        | IsolationKind::NodeDeletion => return lifted(fence, isolation, fence.phase.clone()),
+    };
+    if marked {
+        let patch = NodePatch { guard: guard(node), change };
+        return Next::Do(vec![Effect::PatchNode(patch)], WaitReason::AwaitingTaint);
+    }
+    if !node.live {
+        return Next::Do(vec![Effect::ReadNode], WaitReason::AwaitingNode);
+    }
+    lifted(fence, isolation, fence.phase.clone())
+}

@@ -1,0 +1,207 @@
+//! Detect / lease: how long has the node's lease been silent, by our own clock?
+//!
+//! Promise: silence runs from the moment we saw `renewTime` change. Its value is opaque: a clock that runs wrong on the
+//! node changes nothing, and a value that goes backwards is a sign of life like any other.
+//! Never: claims from silence alone while a witness is required, nor against a witness who sees the node alive, before
+//! the control plane has lost the node too (Ready=Unknown).
+
+use std::fmt;
+use std::num::NonZeroU64;
+
+use crate::detect::sight::Sight;
+use crate::detect::witness::{Hearing, Question, Witness, Witnesses};
+use crate::detect::{Finding, LOOK_AGAIN};
+use crate::ident::NodeName;
+use crate::reason::detect::{ClaimReason, WatchReason};
+use crate::snapshot::Ready;
+use crate::time::{Span, Tick};
+
+/// The shortest and the longest `leaseDurationSeconds` that renewals can be counted by. Below, an interval is no longer
+/// than a hiccup of the API; above, two missed renewals take longer than five minutes and tell nothing early.
+pub const DURATIONS: std::ops::RangeInclusive<i64> = 4..=600;
+
+/// When silence is a suspicion, and what has to second it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LeaseThreshold {
+    /// So many missed renewals are a suspicion; fewer only start the gathering of witnesses.
+    pub missed: NonZeroU64,
+    /// What has to second it.
+    pub needs: Needs,
+    /// A witness counts only if it saw the node alive this long before the silence began, or later.
+    pub trusted: Span,
+}
+
+/// What has to second a silence.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Needs {
+    /// A witness, and nothing less.
+    Witness,
+    /// A witness, or else the control plane's Ready=Unknown.
+    WitnessOrControlPlane,
+    /// Nothing.
+    Nothing,
+}
+
+/// A node's lease as it was seen.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct SeenLease {
+    /// `holderIdentity`.
+    pub holder: Option<Box<str>>,
+    /// `leaseDurationSeconds`.
+    pub seconds: Option<i64>,
+    /// `renewTime`, as text: only whether it changes matters.
+    pub renewed: Option<Box<str>>,
+}
+
+/// What this process remembers of one node's lease.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct LeaseMemory {
+    seen: Option<SeenLease>,
+    changed: Tick,
+    moved: Option<Tick>,
+}
+
+/// How long a lease has been silent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Silence {
+    /// The last renewal that we saw, or since when we watch.
+    pub began: Tick,
+    /// How long ago that was.
+    pub lasted: Span,
+    /// How many renewals are missing.
+    pub missed: u64,
+    /// The longest regular time between two renewals.
+    pub interval: Span,
+}
+
+/// Who else may speak.
+#[derive(Clone, Copy, Debug)]
+pub struct Others<'a> {
+    /// The witnesses of this node.
+    pub witnesses: &'a Witnesses,
+    /// The Ready condition: Unknown is the control plane's own word.
+    pub ready: Ready,
+}
+
+/// Who seconded a silence.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Seconded {
+    /// A witness.
+    Witness(Witness),
+    /// The control plane, by Ready=Unknown.
+    ControlPlane,
+    /// Nobody: the policy does not ask for it.
+    NotRequired,
+}
+
+impl fmt::Display for Seconded {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Witness(witness) => witness.fmt(f),
+            Self::ControlPlane => f.write_str("control-plane"),
+            Self::NotRequired => f.write_str("not-required"),
+        }
+    }
+}
+
+impl LeaseMemory {
+    /// The lease was seen; `None`: there is none.
+    pub fn observe(&mut self, seen: Option<SeenLease>, now: Tick) {
+        let sign = |lease: &SeenLease| (lease.holder.clone(), lease.renewed.clone());
+        if self.seen.as_ref().map(sign) != seen.as_ref().map(sign) {
+            self.changed = now;
+            // What is seen for the first time has not moved under our eyes.
+            self.moved = self.seen.as_ref().map(|_| now).or(self.moved);
+        }
+        self.seen = seen;
+    }
+
+    /// When this process last saw the lease move, for the snapshot; `None`: not since it started.
+    pub fn last_renewal(&self) -> Option<Tick> {
+        self.moved
+    }
+
+    /// How long the lease has been silent, or why that cannot be told.
+    pub fn silence(&self, node: &NodeName, sight: Sight, now: Tick) -> Result<Silence, Finding> {
+        let began = sight.began(self.changed, now)?;
+        let interval = self.interval(node).map_err(|why| Finding::Watching { why, until: now + LOOK_AGAIN })?;
+        let lasted = now.since(began);
+        let missed = lasted.as_millis() / interval.as_millis();
+        Ok(Silence { began, lasted, missed, interval })
+    }
+
+    /// The kubelet renews every quarter of the duration, up to 4 % late: 10.4 s for the usual 40 s.
+    fn interval(&self, node: &NodeName) -> Result<Span, WatchReason> {
+        let lease = self.seen.as_ref().ok_or(WatchReason::LeaseAbsent)?;
+        let holder = lease.holder.as_deref().unwrap_or("nobody");
+        if holder != node.as_str() {
+            return Err(WatchReason::LeaseOfAnother { holder: holder.into() });
+        }
+        let seconds = lease.seconds.unwrap_or(0);
+        let (least, most) = (*DURATIONS.start(), *DURATIONS.end());
+        let whole = u64::try_from(seconds).ok().filter(|_| DURATIONS.contains(&seconds));
+        let whole = whole.ok_or(WatchReason::LeaseDurationAbsurd { seconds, least, most })?;
+        if lease.renewed.is_none() {
+            return Err(WatchReason::LeaseNeverRenewed);
+        }
+        Ok(Span::millis(whole * 1_000 / 4 * 104 / 100))
+    }
+
+    /// Whether the silence makes a claim.
+    pub fn judge(&self, node: &NodeName, by: &LeaseThreshold, others: Others<'_>, sight: Sight, now: Tick) -> Finding {
+        match self.silence(node, sight, now) {
+            Err(unsure) => unsure,
+            Ok(silence) => silence.judge(by, others, now),
+        }
+    }
+}
+
+impl Silence {
+    fn judge(self, by: &LeaseThreshold, others: Others<'_>, now: Tick) -> Finding {
+        let Self { missed, lasted: silence, .. } = self;
+        let watching = |why| Finding::Watching { why, until: self.next() };
+        if missed == 0 {
+            return Finding::Quiet;
+        }
+        if missed < by.missed.get() {
+            return watching(WatchReason::LeaseLate { missed, silence });
+        }
+        let hearing = others.witnesses.hear(self.question(by.trusted), now);
+        match seconded(hearing, others.ready, by.needs) {
+            Ok(witness) => Finding::Claim { why: ClaimReason::LeaseSilent { missed, silence, witness } },
+            Err(Some(witness)) => watching(WatchReason::LeaseContradicted { missed, silence, witness }),
+            Err(None) => {
+                let abstained = hearing.abstained();
+                watching(WatchReason::LeaseUnwitnessed { missed, silence, abstained })
+            }
+        }
+    }
+
+    /// What the witnesses are asked: a word older than one interval says nothing of now.
+    pub fn question(self, trusted: Span) -> Question {
+        Question { began: self.began, trusted, fresh: self.interval }
+    }
+
+    /// When the next renewal will be missing.
+    fn next(self) -> Tick {
+        self.began + self.interval.times(self.missed + 1)
+    }
+}
+
+/// Who seconds the silence; or who contradicts it, if anybody speaks at all.
+fn seconded(hearing: Hearing, ready: Ready, needs: Needs) -> Result<Seconded, Option<Witness>> {
+    // Lost to the control plane as well: a node that lives all the same is what fencing is for.
+    let lost = match (ready, needs) {
+        (Ready::Unknown, Needs::WitnessOrControlPlane | Needs::Nothing) => true,
+        (Ready::Unknown, Needs::Witness) | (Ready::True | Ready::False, _) => false,
+    };
+    match hearing {
+        Hearing::Confirmed { by } => Ok(Seconded::Witness(by)),
+        Hearing::Contradicted { .. } | Hearing::Nobody { .. } if lost => Ok(Seconded::ControlPlane),
+        Hearing::Contradicted { by } => Err(Some(by)),
+        Hearing::Nobody { .. } => match needs {
+            Needs::Nothing => Ok(Seconded::NotRequired),
+            Needs::Witness | Needs::WitnessOrControlPlane => Err(None),
+        },
+    }
+}

@@ -1,0 +1,419 @@
+//! Isolate / levels: which method is next, when a level has succeeded, when a step has failed.
+//!
+//! Promise (I6): a method has succeeded only when its device took the command *and* was then read off, steady; refused,
+//! unknown, time-out and partial are failures. A level's last read covers all its methods together.
+//! Promise (I5): the isolation that a method is about to make is on record before its call is emitted.
+//! Never: sends on a status that already says off without an off of our own; counts the answer of another attempt.
+
+use crate::effect::{DeviceCall, Effect, ReadRequest};
+use crate::fence::{Fence, Isolation, IsolationKind, IsolationState, Run};
+use crate::ident::MethodName;
+use crate::observe::{CallId, CallOutcome, Memory, NodeSeen, Observations};
+use crate::prove::{Class, Judged, Proof, ReadPath, Scope, judge, read_off};
+use crate::reason::automaton::{FailReason, MoveReason, WaitReason};
+use crate::settings::{Action, Method, Plan, Settings};
+use crate::time::{Span, Tick};
+
+/// How a step goes on.
+pub(crate) enum RunNext {
+    /// Do this.
+    Do(Vec<Effect>, WaitReason),
+    /// Wait.
+    Wait(WaitReason),
+    /// Write down the run, and with it the isolation that it is about to make.
+    Advance(Run, MoveReason),
+    /// The level has succeeded; these are the proofs that it made.
+    Succeeded(Vec<Proof>),
+    /// No level is left.
+    Exhausted(FailReason),
+}
+
+type Plug = (MethodName, Box<str>);
+
+/// The fence with `run` entered: the intent of its method is among the isolations.
+pub(crate) fn enter(fence: &Fence, plan: &Plan, run: Run) -> Vec<Isolation> {
+    let mut isolations = fence.isolations.clone();
+    if let Some(method) = plan.method(run.level, run.method)
+        && let Some(kind) = kind_of(method)
+    {
+        let known = isolations.iter_mut().find(|isolation| isolation.method == method.name && isolation.kind == kind);
+        match known {
+            // Cut off again: until it is read back anew it protects nothing.
+            Some(isolation) => isolation.state = IsolationState::Intended,
+            None => {
+                isolations.push(Isolation { method: method.name.clone(), kind, state: IsolationState::Intended });
+            }
+        }
+    }
+    isolations
+}
+
+/// What a method leaves behind that has to be undone.
+fn kind_of(method: &Method) -> Option<IsolationKind> {
+    match (method.action, method.proves) {
+        (Action::CutOff, Some(Class::Power | Class::Confirmed | Class::Kdump)) => Some(IsolationKind::Power),
+        (Action::CutOff, Some(Class::Storage)) => Some(IsolationKind::Storage),
+        (Action::CutOff, Some(Class::Network)) => Some(IsolationKind::Network),
+        (Action::CutOff, Some(Class::Driver)) | (Action::FenceByDriver, _) => Some(IsolationKind::Driver),
+        (Action::Cordon, _) => Some(IsolationKind::Cordon),
+        (Action::CutOff, None) | (Action::Restore | Action::Uncordon | Action::Run, _) => None,
+    }
+}
+
+/// One step of isolation or power-off.
+pub(crate) fn run_cut_off(
+    plan: &Plan,
+    run: Run,
+    fence: &Fence,
+    memory: &mut Memory,
+    seen: &Observations,
+    now: Tick,
+) -> RunNext {
+    if plan.levels.is_empty() {
+        return RunNext::Exhausted(FailReason::NoLevels);
+    }
+    let Some(method) = plan.method(run.level, run.method) else {
+        return RunNext::Exhausted(FailReason::ConfigChanged);
+    };
+    if kind_of(method).is_some_and(|kind| !intended(fence, &method.name, kind)) {
+        // The config changed under a running step: the intent comes first, whatever was planned before.
+        return RunNext::Advance(run, MoveReason::NextMethod { level: run.level, method: run.method });
+    }
+    match method.action {
+        Action::CutOff => cut_off(plan, run, method, fence, memory, seen, now),
+        Action::FenceByDriver => passed(plan, run, fence, memory, seen),
+        Action::Cordon | Action::Uncordon | Action::Run | Action::Restore => {
+            match send(run, method, fence, memory, seen, now) {
+                Sent::Next(next) => next,
+                Sent::Accepted => passed(plan, run, fence, memory, seen),
+                Sent::Failed(why) => failed(plan, run, method, why),
+            }
+        }
+    }
+}
+
+fn intended(fence: &Fence, method: &MethodName, kind: IsolationKind) -> bool {
+    fence.isolations.iter().any(|isolation| isolation.method == *method && isolation.kind == kind)
+}
+
+fn cut_off(
+    plan: &Plan,
+    run: Run,
+    method: &Method,
+    fence: &Fence,
+    memory: &mut Memory,
+    seen: &Observations,
+    now: Tick,
+) -> RunNext {
+    let power = method.proves == Some(Class::Power);
+    if power
+        && !method.tells_hibernation
+        && !run.seen_running
+        && !sent(run, fence, memory)
+        && let Some(next) = look_before_off(run, method, memory, seen, now)
+    {
+        return next;
+    }
+    match send(run, method, fence, memory, seen, now) {
+        Sent::Next(next) => next,
+        Sent::Failed(why) => failed(plan, run, method, why),
+        Sent::Accepted => await_off(plan, run, method, fence, memory, seen, now),
+    }
+}
+
+/// A device that cannot tell off from hibernated proves nothing unless the machine was seen running before our own off.
+fn look_before_off(run: Run, method: &Method, memory: &mut Memory, seen: &Observations, now: Tick) -> Option<RunNext> {
+    let plugs = plugs_of(method);
+    let looked = memory.last_read.as_ref().filter(|(_, reads, _)| reads.iter().any(|read| read.method == method.name));
+    match looked.map(|(_, reads, _)| judge(reads, &plugs, method.stable_off)) {
+        Some(Judged::On) => {
+            let seen_running = Run { seen_running: true, ..run };
+            Some(RunNext::Advance(seen_running, MoveReason::SeenRunning { method: method.name.clone() }))
+        }
+        // It was looked at and was not seen running: switch it off all the same; only the proof is missing.
+        Some(Judged::Off | Judged::NotSteady { .. } | Judged::Unknown) => None,
+        None => Some(read(memory, seen, plugs, Span::ZERO, now)),
+    }
+}
+
+/// The command was taken. From here on only the device's own state speaks.
+fn await_off(
+    plan: &Plan,
+    run: Run,
+    method: &Method,
+    fence: &Fence,
+    memory: &mut Memory,
+    seen: &Observations,
+    now: Tick,
+) -> RunNext {
+    if method.path == ReadPath::Declared {
+        // Nothing can be read back: the level goes on, without a proof from this method.
+        return passed(plan, run, fence, memory, seen);
+    }
+    let (plugs, stable_off) = plugs_up_to(plan, run);
+    let accepted = memory.sent.map_or(now, |(_, at)| at);
+    let judged = match &memory.last_read {
+        Some((_, reads, _)) if memory.reads_since_sent => judge(reads, &plugs, stable_off),
+        _ => return read(memory, seen, plugs, stable_off, now),
+    };
+    let name = || method.name.clone();
+    match judged {
+        Judged::Off if method.proves == Some(Class::Power) && !method.tells_hibernation && !run.seen_running => {
+            failed(plan, run, method, FailReason::CannotTellHibernated { method: name() })
+        }
+        Judged::Off => passed(plan, run, fence, memory, seen),
+        Judged::NotSteady { .. } | Judged::On | Judged::Unknown if now < accepted + seen.settings.settle => {
+            read(memory, seen, plugs, stable_off, now)
+        }
+        Judged::NotSteady { .. } => failed(plan, run, method, FailReason::NotSteady { method: name() }),
+        Judged::On => failed(plan, run, method, FailReason::StillOn { method: name() }),
+        Judged::Unknown => failed(plan, run, method, FailReason::PowerUnknown { method: name() }),
+    }
+}
+
+/// The method has succeeded: the next one, or the level's proofs.
+fn passed(plan: &Plan, run: Run, fence: &Fence, memory: &Memory, seen: &Observations) -> RunNext {
+    if plan.method(run.level, run.method + 1).is_some() {
+        let next = Run { method: run.method + 1, tries: 0, call: run.call + 1, seen_running: false, ..run };
+        return RunNext::Advance(next, MoveReason::NextMethod { level: next.level, method: next.method });
+    }
+    RunNext::Succeeded(proofs(plan, run, fence, memory, seen))
+}
+
+/// The proofs of a level, from its last read: every method that proves something, read off together.
+fn proofs(plan: &Plan, run: Run, fence: &Fence, memory: &Memory, seen: &Observations) -> Vec<Proof> {
+    let Some(target) = &fence.target else { return Vec::new() };
+    let methods = plan.levels.get(run.level as usize).map_or(&[][..], |level| &level.methods);
+    let reads = memory.last_read.as_ref().map_or(&[][..], |(_, reads, _)| reads);
+    let mut next_id = fence.next_proof();
+    let mut made: Vec<Proof> = Vec::new();
+    for method in methods.iter().filter(|method| method.action == Action::CutOff && method.path != ReadPath::Declared) {
+        let Some(class) = method.proves else { continue };
+        let judged = judge(reads, &plugs_of(method), method.stable_off);
+        let Some(verified) =
+            read_off(&judged, class, &scope_of(class, &method.scope), method.path, method.name.as_str())
+        else {
+            continue;
+        };
+        let known = made.iter().any(|proof| proof.class() == class && *proof.scope() == scope_of(class, &method.scope));
+        if !known {
+            let baseline = memory.baseline.clone().unwrap_or_else(|| life(seen));
+            made.push(Proof::state(next_id, target, fence, verified, baseline));
+            next_id.number += 1;
+        }
+    }
+    made
+}
+
+/// A power proof always speaks of the whole node, and a network proof of the network, whatever the config says.
+fn scope_of(class: Class, configured: &Scope) -> Scope {
+    match class {
+        Class::Power | Class::Confirmed | Class::Kdump => Scope::Node,
+        Class::Network => Scope::Network,
+        Class::Storage | Class::Driver => configured.clone(),
+    }
+}
+
+/// The method has failed: again, the next level, the whole step again, or no more.
+fn failed(plan: &Plan, run: Run, method: &Method, why: FailReason) -> RunNext {
+    let call = run.call + 1;
+    if run.tries < method.retries {
+        let next = Run { tries: run.tries + 1, call, ..run };
+        return RunNext::Advance(next, MoveReason::MethodRetried { method: method.name.clone(), tries: next.tries });
+    }
+    let level = run.level + 1;
+    if plan.method(level, 0).is_some() {
+        let next = Run { level, method: 0, tries: 0, call, seen_running: false, ..run };
+        return RunNext::Advance(next, MoveReason::NextLevel { level, failed: why });
+    }
+    if run.rounds < plan.retries {
+        let rounds = run.rounds + 1;
+        let next = Run { level: 0, method: 0, tries: 0, call, rounds, seen_running: false };
+        return RunNext::Advance(next, MoveReason::StepRetried { rounds, failed: why });
+    }
+    RunNext::Exhausted(why)
+}
+
+/// One step of switching on, lifting or recovering: every method in series, each read on where it was cut off.
+pub(crate) fn run_restore(
+    plan: &Plan,
+    run: Run,
+    fence: &Fence,
+    memory: &mut Memory,
+    seen: &Observations,
+    now: Tick,
+) -> RunNext {
+    let Some(method) = plan.method(run.level, run.method) else {
+        return if plan.levels.is_empty() {
+            RunNext::Succeeded(Vec::new())
+        } else {
+            RunNext::Exhausted(FailReason::ConfigChanged)
+        };
+    };
+    match send(run, method, fence, memory, seen, now) {
+        Sent::Next(next) => next,
+        Sent::Failed(why) => failed(plan, run, method, why),
+        Sent::Accepted if method.action == Action::Restore && method.path != ReadPath::Declared => {
+            await_on(plan, run, method, fence, memory, seen, now)
+        }
+        Sent::Accepted => passed(plan, run, fence, memory, seen),
+    }
+}
+
+fn await_on(
+    plan: &Plan,
+    run: Run,
+    method: &Method,
+    fence: &Fence,
+    memory: &mut Memory,
+    seen: &Observations,
+    now: Tick,
+) -> RunNext {
+    let plugs = plugs_of(method);
+    let accepted = memory.sent.map_or(now, |(_, at)| at);
+    let on = match &memory.last_read {
+        Some((_, reads, _)) if memory.reads_since_sent => {
+            plugs.iter().all(|plug| judge(reads, std::slice::from_ref(plug), Span::ZERO) == Judged::On)
+        }
+        _ => return read(memory, seen, plugs, Span::ZERO, now),
+    };
+    if on {
+        passed(plan, run, fence, memory, seen)
+    } else if now < accepted + seen.settings.settle {
+        read(memory, seen, plugs, Span::ZERO, now)
+    } else {
+        failed(plan, run, method, FailReason::RestoreFailed { method: method.name.clone() })
+    }
+}
+
+enum Sent {
+    Next(RunNext),
+    Accepted,
+    Failed(FailReason),
+}
+
+fn sent(run: Run, fence: &Fence, memory: &Memory) -> bool {
+    memory.sent.is_some_and(|(call, _)| call == CallId::of(fence.attempt, &run))
+}
+
+/// Sends the run's call once, and says what became of it.
+fn send(run: Run, method: &Method, fence: &Fence, memory: &mut Memory, seen: &Observations, now: Tick) -> Sent {
+    let call = CallId::of(fence.attempt, &run);
+    // An answer counts only for this fence, this attempt and this call: late replies and old Jobs are others.
+    let answer = seen.calls.iter().find(|answer| answer.call == call && answer.fence == fence.uid);
+    let waiting = WaitReason::AwaitingCall { method: method.name.clone() };
+    match answer.map(|answer| answer.outcome) {
+        Some(CallOutcome::Accepted) => {
+            if !sent(run, fence, memory) {
+                memory.note_sent(call, now);
+            }
+            Sent::Accepted
+        }
+        Some(CallOutcome::Refused) => Sent::Failed(FailReason::CallRefused { method: method.name.clone() }),
+        Some(CallOutcome::Unknown) => Sent::Failed(FailReason::CallUnknown { method: method.name.clone() }),
+        Some(CallOutcome::Pending) => Sent::Next(RunNext::Wait(waiting)),
+        None if sent(run, fence, memory) => {
+            let lost = memory.sent.is_some_and(|(_, at)| now > at + seen.settings.send_window + seen.settings.settle);
+            if lost {
+                // Nobody answers for it any more: that is Unknown, not a no.
+                Sent::Failed(FailReason::CallUnknown { method: method.name.clone() })
+            } else {
+                Sent::Next(RunNext::Wait(waiting))
+            }
+        }
+        None => {
+            memory.note_sent(call, now);
+            let call = DeviceCall {
+                call,
+                method: method.name.clone(),
+                plugs: method.plugs.clone(),
+                action: method.action,
+                send_before: now + seen.settings.send_window,
+            };
+            Sent::Next(RunNext::Do(vec![Effect::CallDevice(call)], waiting))
+        }
+    }
+}
+
+/// Starts a series of reads, unless one is on its way.
+fn read(memory: &mut Memory, seen: &Observations, plugs: Vec<Plug>, over: Span, now: Tick) -> RunNext {
+    if memory.awaits_read(seen, now) {
+        return RunNext::Wait(WaitReason::AwaitingReadBack);
+    }
+    let request = begin_read(memory, seen, plugs, over, now);
+    RunNext::Do(vec![request], WaitReason::AwaitingReadBack)
+}
+
+fn begin_read(memory: &mut Memory, seen: &Observations, plugs: Vec<Plug>, over: Span, now: Tick) -> Effect {
+    let id = memory.next_read;
+    memory.next_read.0 += 1;
+    memory.reading = Some((id, now));
+    memory.baseline = Some(life(seen));
+    Effect::ReadBack(ReadRequest { id, plugs, over })
+}
+
+fn life(seen: &Observations) -> crate::prove::LifeSigns {
+    match &seen.node {
+        NodeSeen::There(node) => node.life.clone(),
+        NodeSeen::Gone => crate::prove::LifeSigns::default(),
+    }
+}
+
+/// The series that verifies proofs of these classes after a mark; `None` if one is on its way or nothing can be read.
+pub(crate) fn read_for(
+    fence: &Fence,
+    memory: &mut Memory,
+    seen: &Observations,
+    classes: &[Class],
+    now: Tick,
+) -> Option<Effect> {
+    if memory.awaits_read(seen, now) {
+        return None;
+    }
+    let mut plugs = Vec::new();
+    let mut over = Span::ZERO;
+    for class in classes {
+        let Some((more, stable_off)) = plugs_behind(fence, &seen.settings, *class) else { continue };
+        plugs.extend(more);
+        over = over.max(stable_off);
+    }
+    (!plugs.is_empty()).then(|| begin_read(memory, seen, plugs, over, now))
+}
+
+/// The plugs that have to read off for a proof of this class to stand; `None` if the config no longer knows one of them.
+pub(crate) fn plugs_behind(fence: &Fence, settings: &Settings, class: Class) -> Option<(Vec<Plug>, Span)> {
+    let kind = match class {
+        Class::Power => IsolationKind::Power,
+        Class::Storage => IsolationKind::Storage,
+        Class::Network => IsolationKind::Network,
+        Class::Driver | Class::Confirmed | Class::Kdump => return None,
+    };
+    let mut plugs = Vec::new();
+    let mut over = Span::ZERO;
+    let behind = fence
+        .isolations
+        .iter()
+        .filter(|isolation| isolation.kind == kind && isolation.state == IsolationState::InForce);
+    for isolation in behind {
+        let plans = [&settings.isolation, &settings.power_off];
+        let mut methods = plans.into_iter().flat_map(|plan| &plan.levels).flat_map(|level| &level.methods);
+        let method = methods.find(|method| method.name == isolation.method)?;
+        plugs.extend(plugs_of(method));
+        over = over.max(method.stable_off);
+    }
+    (!plugs.is_empty()).then_some((plugs, over))
+}
+
+fn plugs_of(method: &Method) -> Vec<Plug> {
+    method.plugs.iter().map(|plug| (method.name.clone(), plug.clone())).collect()
+}
+
+/// The plugs of all methods of the level up to this one, that can be read, and the longest of their times.
+fn plugs_up_to(plan: &Plan, run: Run) -> (Vec<Plug>, Span) {
+    let methods = plan.levels.get(run.level as usize).map_or(&[][..], |level| &level.methods);
+    let done = methods.iter().take(run.method as usize + 1);
+    let read: Vec<&Method> =
+        done.filter(|method| method.action == Action::CutOff && method.path != ReadPath::Declared).collect();
+    let over = read.iter().map(|method| method.stable_off).max().unwrap_or_default();
+    (read.into_iter().flat_map(plugs_of).collect(), over)
+}

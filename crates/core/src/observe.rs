@@ -1,0 +1,373 @@
+//! What the shell saw for one fence: the second argument of `step`.
+//!
+//! Everything in here was read by this process. `None` means "not looked yet", which is never the same as "there is none".
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::fence::Run;
+use crate::ident::{AttachmentRef, BootId, DriverName, PodRef, ProviderName, ResourceVersion, Uid, VolumeName};
+use crate::policy::ReleasePolicy;
+use crate::prove::{LifeSigns, PlugRead};
+use crate::settings::Settings;
+use crate::snapshot::Ready;
+use crate::time::{Span, Tick};
+
+/// All that was seen for one fence.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Observations {
+    /// How this node is fenced.
+    pub settings: Settings,
+    /// How pods are released.
+    pub release: ReleasePolicy,
+    /// What vetting says now.
+    pub vetted: Vetted,
+    /// Whether the ledger shows our UID.
+    pub ledger: LedgerSeen,
+    /// The Node.
+    pub node: NodeSeen,
+    /// The evidence of every attached request has cleared.
+    pub evidence_cleared: bool,
+    /// The power step is wanted by the remedy, the request or the config.
+    pub power_wanted: bool,
+    /// What an admin says.
+    pub admin: Admin,
+    /// The pods bound to the node, from a live list.
+    pub pods: Option<Vec<PodSeen>>,
+    /// The volumes that they use, by the name of the claim's PersistentVolume.
+    pub volumes: BTreeMap<Box<str>, VolumeSeen>,
+    /// The attachments to this node.
+    pub attachments: Option<Vec<AttachmentSeen>>,
+    /// What calls came to, as far as this process knows.
+    pub calls: Vec<CallAnswer>,
+    /// What reads showed.
+    pub reads: Vec<ReadAnswer>,
+    /// Volumes that our attacher unpublished with fence, each with the mark that it came after.
+    pub unpublished: BTreeSet<(Uid, VolumeName)>,
+    /// How many pods were released lately, for the pace.
+    pub released_lately: u32,
+    /// A kernel dump that counts as proof right now: fresh, from the node's own address, allowed by policy.
+    pub kdump_proves: bool,
+}
+
+/// What vetting says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Vetted {
+    /// Every gate is open.
+    Open,
+    /// A gate is closed for now.
+    Closed,
+    /// It will never be admitted.
+    Refused,
+}
+
+/// Whether the ledger shows this fence.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum LedgerSeen {
+    /// Not read.
+    Unknown,
+    /// It has no entry with our UID.
+    Absent,
+    /// It has.
+    Present,
+}
+
+/// The Node, as it was read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum NodeSeen {
+    /// There is no such Node (a live read said 404).
+    Gone,
+    /// There is.
+    There(NodeLive),
+}
+
+/// A Node that exists.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NodeLive {
+    /// Its UID.
+    pub uid: Uid,
+    /// Its version, for patches.
+    pub resource_version: ResourceVersion,
+    /// Read by a GET of this process in this phase, not from a cache.
+    pub live: bool,
+    /// The Ready condition.
+    pub ready: Ready,
+    /// How long it has been Ready with a moving heartbeat, by our own clock.
+    pub ready_for: Option<Span>,
+    /// What moves while the node lives.
+    pub life: LifeSigns,
+    /// The lease is silent.
+    pub lease_silent: bool,
+    /// Keys and values of the taints that concern us.
+    pub taints: BTreeSet<TaintSeen>,
+    /// Marked unschedulable.
+    pub cordoned: bool,
+    /// `status.volumesInUse`.
+    pub volumes_in_use: BTreeSet<VolumeName>,
+    /// `status.volumesAttached`.
+    pub volumes_attached: BTreeSet<VolumeName>,
+}
+
+impl NodeLive {
+    /// The boot that the kubelet reports.
+    pub fn boot(&self) -> Option<&BootId> {
+        self.life.boot.as_ref()
+    }
+}
+
+/// A taint of ours.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum TaintSeen {
+    /// `palisade.dev/quarantine=<fence UID>`.
+    Quarantine(Uid),
+    /// `node.kubernetes.io/out-of-service`.
+    OutOfService,
+}
+
+/// What an admin says in `spec.admin`, and by deleting the NodeFence.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Admin {
+    /// No new effect.
+    pub stop: bool,
+    /// End a hold: switch on, lift, try again.
+    pub resume: bool,
+    /// A person vouches that this life of the node is isolated.
+    pub confirm: Option<Confirmation>,
+}
+
+/// A person's word.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Confirmation {
+    /// Who, tied to the requesting user by an admission policy.
+    pub by: Box<str>,
+    /// The UID of the Node that they looked at.
+    pub uid: Uid,
+    /// The boot that they looked at.
+    pub boot: BootId,
+}
+
+/// A pod on the node.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[allow(clippy::struct_excessive_bools)] // facts of the API, each by itself; no pair of them excludes another
+pub struct PodSeen {
+    /// Which.
+    pub pod: PodRef,
+    /// Its version.
+    pub resource_version: ResourceVersion,
+    /// Who owns it.
+    pub owner: Owner,
+    /// Its labels.
+    pub labels: BTreeMap<String, String>,
+    /// Its own grace period, in seconds.
+    pub grace: u32,
+    /// Whether it has been told to go.
+    pub deletion: Deletion,
+    /// It has finalizers.
+    pub finalizers: bool,
+    /// Its phase is Succeeded or Failed.
+    pub completed: bool,
+    /// It was created after our taint was set: somebody tolerates it on purpose.
+    pub after_taint: bool,
+    /// What it mounts.
+    pub mounts: Vec<Mount>,
+    /// A PodDisruptionBudget allows no disruption of it now.
+    pub pdb_blocks: bool,
+}
+
+/// Who owns a pod.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Owner {
+    /// At most one: a marked pod is not replaced before it is gone.
+    StatefulSet,
+    /// A terminating pod is replaced at once (ReplicaSet, Job and others).
+    Replaces,
+    /// It stays on its node.
+    DaemonSet,
+    /// A mirror of a file on the node.
+    Static,
+    /// Nobody would make another.
+    Nobody,
+}
+
+/// Whether a pod has been told to go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Deletion {
+    /// No.
+    No,
+    /// It has a deletionTimestamp and a grace above zero: marked.
+    Marked,
+    /// It has a deletionTimestamp with grace zero, and something keeps the object.
+    Forced,
+}
+
+/// Something that a pod mounts.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Mount {
+    /// A claim, by its PersistentVolume.
+    Claim {
+        /// The name of the PersistentVolume; none while the claim is not bound.
+        volume: Option<Box<str>>,
+        /// `claim.readOnly`.
+        read_only: bool,
+    },
+    /// A path of the node.
+    HostPath,
+    /// NFS and the like, without a claim.
+    InlineNetwork,
+    /// emptyDir, configMap, secret, projected: nobody else can see them.
+    Private,
+}
+
+/// A PersistentVolume.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct VolumeSeen {
+    /// Its name as `volumesInUse` spells it.
+    pub name: VolumeName,
+    /// Who may write.
+    pub access: Access,
+    /// Tied to its node.
+    pub local: bool,
+    /// Its CSI driver.
+    pub driver: Option<DriverName>,
+    /// The driver can unpublish with fence through our attacher.
+    pub driver_fences: bool,
+    /// The storage system that it belongs to.
+    pub provider: Option<ProviderName>,
+    /// Whether its storage calls it healthy; `None`: nobody was asked, or nobody knows.
+    pub healthy: Option<bool>,
+}
+
+/// Who may write to a volume, by the PersistentVolume's access modes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Access {
+    /// One node or one pod.
+    Single,
+    /// Nobody.
+    ReadOnlyMany,
+    /// Everybody.
+    ReadWriteMany,
+}
+
+/// A VolumeAttachment to this node.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AttachmentSeen {
+    /// Which.
+    pub attachment: AttachmentRef,
+    /// The volume.
+    pub volume: VolumeName,
+    /// It has a deletionTimestamp.
+    pub deleting: bool,
+    /// The driver's error, if it reported one.
+    pub detach_error: Option<Box<str>>,
+}
+
+/// Which call: the fence's attempt, the place in the plan, the count.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct CallId {
+    /// The fence's attempt.
+    pub attempt: u32,
+    /// The count within the attempt.
+    pub call: u32,
+}
+
+impl CallId {
+    /// The call that a run stands at.
+    pub const fn of(attempt: u32, run: &Run) -> Self {
+        Self { attempt, call: run.call }
+    }
+}
+
+/// What a call came to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CallAnswer {
+    /// The fence that it was made for.
+    pub fence: Uid,
+    /// Which call.
+    pub call: CallId,
+    /// What it came to.
+    pub outcome: CallOutcome,
+}
+
+/// What a call came to. None of these is a proof.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum CallOutcome {
+    /// It is on its way.
+    Pending,
+    /// The device took it.
+    Accepted,
+    /// The device or a check refused it: nothing was done.
+    Refused,
+    /// Nobody knows: time-out, lost reply, contradiction.
+    Unknown,
+}
+
+/// Counts the reads of one process; a larger one began later.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ReadId(pub u32);
+
+/// What a series of reads showed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ReadAnswer {
+    /// Which series.
+    pub id: ReadId,
+    /// The reads, by plug.
+    pub plugs: Vec<PlugRead>,
+}
+
+/// What this process remembers of a fence between two steps. Lost in a crash, on purpose.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Memory {
+    /// When this process began to look at this fence.
+    pub(crate) born: Tick,
+    /// When this process first saw the phase as it is.
+    pub(crate) since: Tick,
+    /// The attempt and the phase that `since` is about.
+    pub(crate) phase: Option<(u32, &'static str)>,
+    /// The call that this process has decided to send, and when.
+    pub(crate) sent: Option<(CallId, Tick)>,
+    /// Whether the newest series began after that call was decided.
+    pub(crate) reads_since_sent: bool,
+    /// The series that is on its way, and when it was asked for.
+    pub(crate) reading: Option<(ReadId, Tick)>,
+    /// The next series.
+    pub(crate) next_read: ReadId,
+    /// The newest series that was answered, and when.
+    pub(crate) last_read: Option<(ReadId, Vec<PlugRead>, Tick)>,
+    /// For each marked pod: the first series that begins after its mark was seen, and when that was.
+    pub(crate) marks: BTreeMap<Uid, (ReadId, Tick)>,
+    /// For each attachment: when it was first waited for, and whether the node was touched.
+    pub(crate) awaited: BTreeMap<Uid, (Tick, bool)>,
+    /// Signs of life as they stood when the present series of reads began.
+    pub(crate) baseline: Option<LifeSigns>,
+}
+
+impl Memory {
+    /// A process that has just begun to look at this fence.
+    pub fn fresh(now: Tick) -> Self {
+        Self {
+            born: now,
+            since: now,
+            phase: None,
+            sent: None,
+            reads_since_sent: false,
+            reading: None,
+            next_read: ReadId(0),
+            last_read: None,
+            marks: BTreeMap::new(),
+            awaited: BTreeMap::new(),
+            baseline: None,
+        }
+    }
+
+    /// Whether a series is on its way. One that was never answered is given up after the time that a device has to settle.
+    pub(crate) fn awaits_read(&self, seen: &Observations, now: Tick) -> bool {
+        self.reading.is_some_and(|(_, asked)| now <= asked + seen.settings.settle)
+    }
+
+    /// This process decided to send a call: reads from before it say nothing about it.
+    pub(crate) fn note_sent(&mut self, call: CallId, now: Tick) {
+        self.sent = Some((call, now));
+        self.reads_since_sent = false;
+        // A series that is on its way began before the call, so its answer must not count for it.
+        self.reading = None;
+    }
+}

@@ -1,0 +1,186 @@
+//! Prove / readback: what makes evidence verified.
+//!
+//! Promise (I6): off means that every plug was read off, twice or more, steady over the method's `stableOff`; a single
+//! Unknown or On among the last reads starts the count again. Never: an exit code, an accepted command, a time-out.
+
+use std::fmt;
+
+use super::proof::{Class, Scope};
+use crate::ident::{MethodName, ProviderName, VolumeName};
+use crate::time::{Span, Tick};
+
+/// What one read of a device or provider showed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Seen {
+    /// Off with its memory lost; the port down; access revoked.
+    Off,
+    /// On, or on its way: a machine that is powering off is still on.
+    On,
+    /// No answer, an answer that nobody understands, or a state that keeps the memory (suspended, hibernated, migrating).
+    Unknown,
+}
+
+/// One read, with the time that it took.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Sample {
+    /// When it was sent.
+    pub began: Tick,
+    /// When its answer was there.
+    pub ended: Tick,
+    /// What it showed.
+    pub seen: Seen,
+}
+
+/// The reads of one plug, oldest first.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct PlugRead {
+    /// The method whose device was read.
+    pub method: MethodName,
+    /// The plug.
+    pub plug: Box<str>,
+    /// The reads.
+    pub samples: Vec<Sample>,
+}
+
+/// By which path the isolation was read back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum ReadPath {
+    /// Another path than the one that acted: the native driver after an agent, or a second device.
+    Independent,
+    /// The native driver that acted, in a call of its own.
+    SameDriver,
+    /// A second call of the same agent: the weakest, and called so.
+    SameAgent,
+    /// Nothing can be read back; a person or a declared permission stands for it.
+    Declared,
+}
+
+impl fmt::Display for ReadPath {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Independent => "independent",
+            Self::SameDriver => "same-driver",
+            Self::SameAgent => "same-agent",
+            Self::Declared => "declared",
+        })
+    }
+}
+
+/// Evidence that was verified. Only this room makes it.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Verified {
+    class: Class,
+    scope: Scope,
+    path: ReadPath,
+    source: Box<str>,
+    evidence: Box<str>,
+}
+
+impl Verified {
+    pub(super) fn into_parts(self) -> (Class, Scope, ReadPath, Box<str>, Box<str>) {
+        (self.class, self.scope, self.path, self.source, self.evidence)
+    }
+}
+
+/// What a series of reads amounts to.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Judged {
+    /// Every plug off, steady.
+    Off,
+    /// Every plug off so far, not long enough.
+    NotSteady {
+        /// How long the least steady plug has been off.
+        steady: Span,
+    },
+    /// A plug is on.
+    On,
+    /// A plug could not be read, or none was.
+    Unknown,
+}
+
+/// Judges the reads of every plug that has to be off.
+pub fn judge(reads: &[PlugRead], wanted: &[(MethodName, Box<str>)], stable_off: Span) -> Judged {
+    if wanted.is_empty() {
+        return Judged::Unknown;
+    }
+    let mut worst = Judged::Off;
+    for (method, plug) in wanted {
+        let read = reads.iter().find(|read| read.method == *method && read.plug == *plug);
+        let judged = read.map_or(Judged::Unknown, |read| judge_plug(&read.samples, stable_off));
+        // Off < NotSteady < On < Unknown: the worst plug speaks for all.
+        worst = worst.max(judged);
+    }
+    worst
+}
+
+fn judge_plug(samples: &[Sample], stable_off: Span) -> Judged {
+    let last_other = samples.iter().rposition(|sample| sample.seen != Seen::Off);
+    let off = &samples[last_other.map_or(0, |at| at + 1)..];
+    match (off, samples.last()) {
+        // From the end of the first to the beginning of the last: what lies between was certainly off.
+        ([first, .., last], _) if last.began.since(first.ended) >= stable_off => Judged::Off,
+        ([first, .., last], _) => Judged::NotSteady { steady: last.began.since(first.ended) },
+        ([_], _) => Judged::NotSteady { steady: Span::ZERO },
+        ([], Some(Sample { seen: Seen::On, .. })) => Judged::On,
+        ([], _) => Judged::Unknown,
+    }
+}
+
+/// The evidence of a device that was switched off and read back. Nothing but a steady off makes one.
+pub(crate) fn read_off(judged: &Judged, class: Class, scope: &Scope, path: ReadPath, source: &str) -> Option<Verified> {
+    match judged {
+        Judged::Off => Some(Verified {
+            class,
+            scope: scope.clone(),
+            path,
+            source: source.into(),
+            evidence: "read off, steady".into(),
+        }),
+        Judged::NotSteady { .. } | Judged::On | Judged::Unknown => None,
+    }
+}
+
+/// The storage's own quorum has given the node up. It counts only where the provider revokes old sessions.
+pub fn fenced_by_storage(provider: &ProviderName, read_back: Seen, revokes_sessions: bool) -> Option<Verified> {
+    (read_back == Seen::Off && revokes_sessions).then(|| Verified {
+        class: Class::Storage,
+        scope: Scope::Provider(provider.clone()),
+        path: ReadPath::SameDriver,
+        source: provider.as_str().into(),
+        evidence: "offline by its own quorum, sessions revoked".into(),
+    })
+}
+
+/// Our attacher's fencing unpublish came back OK, called after the mark.
+pub fn unpublished(volume: &VolumeName, ok: bool) -> Option<Verified> {
+    ok.then(|| Verified {
+        class: Class::Driver,
+        scope: Scope::Volume(volume.clone()),
+        path: ReadPath::SameDriver,
+        source: "attacher".into(),
+        evidence: format!("{volume} was unpublished with fence").into(),
+    })
+}
+
+/// A person vouches for the very life that the fence is about.
+pub fn person_said(who: &str, same_incarnation: bool) -> Option<Verified> {
+    (same_incarnation && !who.is_empty()).then(|| Verified {
+        class: Class::Confirmed,
+        scope: Scope::Node,
+        path: ReadPath::Declared,
+        source: who.into(),
+        evidence: "a person vouches".into(),
+    })
+}
+
+/// The kernel is dumping: its packets are fresh, from the node's own address, and the policy lets them count (they are
+/// not authenticated, so by default it does not). The same boot, and a lease that is silent, as a dumping kernel's is.
+pub fn dumping(counts: bool, same_incarnation: bool, lease_silent: bool) -> Option<Verified> {
+    (counts && same_incarnation && lease_silent).then(|| Verified {
+        class: Class::Kdump,
+        scope: Scope::Node,
+        path: ReadPath::Declared,
+        source: "kdump".into(),
+        evidence: "kernel dump in progress".into(),
+    })
+}

@@ -1,0 +1,74 @@
+//! Recover / checks: is the node back, and clean?
+//!
+//! Promise (I9): a node is let back in only when it is Ready for long enough, every released pod and attachment is gone,
+//! and it uses no released volume. A node that passes all of this is let in: no other check may hold it.
+
+use std::collections::BTreeSet;
+
+use crate::fence::{Fence, ReleaseState};
+use crate::observe::{NodeLive, NodeSeen, Observations};
+use crate::reason::recover::ReturnReason;
+use crate::snapshot::Ready;
+
+/// Whether the node is healthy: Ready, its lease moving, and everything it was fenced for has cleared.
+pub fn returned(seen: &Observations) -> bool {
+    match &seen.node {
+        NodeSeen::There(node) => node.ready == Ready::True && !node.lease_silent && seen.evidence_cleared,
+        NodeSeen::Gone => false,
+    }
+}
+
+/// Everything that speaks against letting the node back in; empty: it is clean.
+pub fn return_checks(fence: &Fence, seen: &Observations) -> Vec<ReturnReason> {
+    let NodeSeen::There(node) = &seen.node else { return vec![ReturnReason::NodeGone] };
+    let mut against = Vec::new();
+    readiness(node, seen, &mut against);
+    let released: Vec<_> = fence.releases.iter().filter(|release| release.state > ReleaseState::Intended).collect();
+    match &seen.pods {
+        None => against.push(ReturnReason::PodsNotListed),
+        Some(pods) => {
+            let left = released.iter().filter(|release| pods.iter().any(|pod| pod.pod.uid == release.pod.uid));
+            against.extend(left.map(|release| ReturnReason::PodLeft { pod: release.pod.to_string() }));
+        }
+    }
+    let recorded: BTreeSet<_> = released.iter().flat_map(|release| &release.attachments).collect();
+    match &seen.attachments {
+        None => against.push(ReturnReason::AttachmentsNotListed),
+        Some(attachments) => {
+            let left = attachments.iter().filter(|seen| recorded.contains(&seen.attachment));
+            against.extend(left.map(|seen| ReturnReason::AttachmentLeft { attachment: seen.attachment.to_string() }));
+        }
+    }
+    against.extend(volumes_in_use(fence, node, seen));
+    against
+}
+
+fn readiness(node: &NodeLive, seen: &Observations, against: &mut Vec<ReturnReason>) {
+    if node.ready != Ready::True || node.lease_silent {
+        against.push(ReturnReason::NotReady);
+    } else {
+        let left = seen.settings.return_hold - node.ready_for.unwrap_or_default();
+        if left > crate::time::Span::ZERO || node.ready_for.is_none() {
+            against.push(ReturnReason::ReadyTooShort { left });
+        }
+    }
+    if !seen.evidence_cleared {
+        against.push(ReturnReason::EvidenceStands);
+    }
+}
+
+/// Released volumes that the node still uses. One that a new pod of the node mounts by right is not held against it.
+fn volumes_in_use(fence: &Fence, node: &NodeLive, seen: &Observations) -> Vec<ReturnReason> {
+    let released = fence.releases.iter().filter(|release| release.state >= ReleaseState::Removed);
+    let volumes: BTreeSet<_> = released.flat_map(|release| &release.volumes).collect();
+    let mut by_right = BTreeSet::new();
+    for pod in seen.pods.iter().flatten().filter(|pod| !pod.completed) {
+        let released = fence.releases.iter().any(|release| release.pod.uid == pod.pod.uid);
+        if !released {
+            by_right.extend(crate::release::volumes_of(pod, seen));
+        }
+    }
+    let used =
+        volumes.into_iter().filter(|volume| node.volumes_in_use.contains(*volume) && !by_right.contains(*volume));
+    used.map(|volume| ReturnReason::VolumeInUse { volume: volume.to_string() }).collect()
+}

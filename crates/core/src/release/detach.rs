@@ -1,0 +1,155 @@
+//! Release / detach: free the volumes of removed pods, by the attach/detach controller's own hand.
+//!
+//! Promise (I2): `volumesInUse` is edited only while the lease is silent, in the version of a live read that shows the
+//! proof's UID and boot; an entry that comes back means that a kubelet lives, and ends all edits of this fence.
+//! Never: deletes an attachment that is being deleted already (its driver has the word), or before the nudge.
+
+use std::collections::BTreeSet;
+
+use crate::effect::{DeleteAttachment, DetachVolumes, Effect, NodeGuard};
+use crate::fence::{Detach, Fence, Release, ReleaseState};
+use crate::ident::VolumeName;
+use crate::observe::{AttachmentSeen, Memory, NodeLive, NodeSeen, Observations};
+use crate::reason::automaton::{MoveReason, WaitReason};
+use crate::time::Tick;
+
+/// How detaching goes on.
+pub(crate) enum Detaching {
+    /// Write down the fence as it stands now.
+    Record(Box<Fence>, MoveReason),
+    /// Do this.
+    Do(Vec<Effect>, WaitReason),
+    /// Nothing is left to free.
+    Settled,
+}
+
+/// One step towards free volumes.
+pub(crate) fn detach(fence: &Fence, memory: &mut Memory, seen: &Observations, now: Tick) -> Detaching {
+    let removed: Vec<&Release> =
+        fence.releases.iter().filter(|release| release.state == ReleaseState::Removed).collect();
+    if removed.is_empty() {
+        return Detaching::Settled;
+    }
+    let (NodeSeen::There(node), Some(attachments), Some(_)) = (&seen.node, &seen.attachments, &seen.pods) else {
+        return Detaching::Do(vec![Effect::ListPods], WaitReason::AwaitingPods);
+    };
+    let free = free_volumes(&removed, seen);
+    let waiting: Vec<&AttachmentSeen> = attachments.iter().filter(|seen| free.contains(&seen.volume)).collect();
+    if let Some(done) = detached(fence, &waiting) {
+        return done;
+    }
+    if let Some(step) = edit(fence, node, &free) {
+        return step;
+    }
+    let effects = by_hand(fence, memory, node, &waiting, seen, now);
+    Detaching::Do(effects, WaitReason::AwaitingDetach)
+}
+
+/// Volumes of removed pods that no pod object of the node refers to any more.
+fn free_volumes(removed: &[&Release], seen: &Observations) -> BTreeSet<VolumeName> {
+    let mut free: BTreeSet<VolumeName> = removed.iter().flat_map(|release| release.volumes.iter().cloned()).collect();
+    for pod in seen.pods.iter().flatten().filter(|pod| !pod.completed) {
+        for name in super::lanes::claims(pod) {
+            if let Some(volume) = seen.volumes.get(name) {
+                free.remove(&volume.name);
+            }
+        }
+    }
+    free
+}
+
+/// Releases whose attachments are gone, as the record does not say yet.
+fn detached(fence: &Fence, waiting: &[&AttachmentSeen]) -> Option<Detaching> {
+    let mut next = fence.clone();
+    let mut why = None;
+    for release in next.releases.iter_mut().filter(|release| release.state == ReleaseState::Removed) {
+        let held = waiting.iter().any(|seen| release.volumes.contains(&seen.volume));
+        if !held {
+            release.state = ReleaseState::Detached;
+            why.get_or_insert(MoveReason::PodDetached { pod: release.pod.to_string() });
+        }
+    }
+    why.map(|why| Detaching::Record(Box::new(next), why))
+}
+
+/// The edit of `volumesInUse`: intent, patch, seen out, and the one thing that forbids it.
+fn edit(fence: &Fence, node: &NodeLive, free: &BTreeSet<VolumeName>) -> Option<Detaching> {
+    let Detach::Edits { done, adding } = &fence.detach else { return None };
+    let record = |detach: Detach, why| Some(Detaching::Record(Box::new(Fence { detach, ..fence.clone() }), why));
+    if !done.is_disjoint(&node.volumes_in_use) {
+        return record(Detach::Forbidden, MoveReason::DetachForbidden);
+    }
+    let mut proven = fence.proofs_in_force().map(crate::prove::Proof::target);
+    let target = proven.find(|target| target.uid == node.uid && Some(&target.boot) == node.boot())?;
+    if !node.lease_silent {
+        return None;
+    }
+    if adding.is_empty() {
+        let adding: BTreeSet<_> = free.intersection(&node.volumes_in_use).cloned().collect();
+        if adding.is_empty() {
+            return None;
+        }
+        let volumes = u32::try_from(adding.len()).unwrap_or(u32::MAX);
+        return record(Detach::Edits { done: done.clone(), adding }, MoveReason::DetachIntended { volumes });
+    }
+    if !node.live {
+        return Some(Detaching::Do(vec![Effect::ReadNode], WaitReason::AwaitingNode));
+    }
+    let still: BTreeSet<_> = adding.intersection(&node.volumes_in_use).cloned().collect();
+    if still.is_empty() {
+        let done = done.union(adding).cloned().collect();
+        let volumes = u32::try_from(adding.len()).unwrap_or(u32::MAX);
+        return record(Detach::Edits { done, adding: BTreeSet::new() }, MoveReason::VolumesOut { volumes });
+    }
+    let patch = DetachVolumes { node: guard(node), boot: target.boot.clone(), volumes: still };
+    Some(Detaching::Do(vec![Effect::DetachVolumes(patch)], WaitReason::AwaitingDetach))
+}
+
+/// What the controller leaves behind: first a nudge, then, under a proof in force, our own hand.
+fn by_hand(
+    fence: &Fence,
+    memory: &mut Memory,
+    node: &NodeLive,
+    waiting: &[&AttachmentSeen],
+    seen: &Observations,
+    now: Tick,
+) -> Vec<Effect> {
+    let patience = seen.settings.detach_patience;
+    let mut effects = Vec::new();
+    for attachment in waiting.iter().filter(|seen| !seen.deleting) {
+        let (since, nudged) = *memory.awaited.entry(attachment.attachment.uid.clone()).or_insert((now, false));
+        if now < since + patience {
+            continue;
+        }
+        if !nudged {
+            memory.awaited.insert(attachment.attachment.uid.clone(), (now, true));
+            if !effects.iter().any(|effect| matches!(effect, Effect::TouchNode(_))) {
+                effects.push(Effect::TouchNode(guard(node)));
+            }
+        } else if !node.live {
+            effects.push(Effect::ReadNode);
+        } else if proven(fence, node, attachment) {
+            effects.push(Effect::DeleteAttachment(DeleteAttachment {
+                attachment: attachment.attachment.clone(),
+                send_before: now + seen.settings.send_window,
+            }));
+        }
+    }
+    effects
+}
+
+/// The attachment belongs to a removed pod whose basis stands, on the very Node and boot that it speaks of.
+fn proven(fence: &Fence, node: &NodeLive, attachment: &AttachmentSeen) -> bool {
+    let same_life =
+        fence.target.as_ref().is_some_and(|target| target.uid == node.uid && Some(&target.boot) == node.boot());
+    same_life
+        && fence.releases.iter().any(|release| {
+            release.state == ReleaseState::Removed
+                && release.attachments.contains(&attachment.attachment)
+                && release.basis.stands(fence)
+        })
+}
+
+fn guard(node: &NodeLive) -> NodeGuard {
+    NodeGuard { uid: node.uid.clone(), resource_version: node.resource_version.clone() }
+}

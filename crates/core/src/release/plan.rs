@@ -1,0 +1,152 @@
+//! Release / plan: the batch that may go now, and why each other pod stays.
+//!
+//! Promise (I2): a release is only ever planned on a [`Basis`](crate::prove::Basis) that stands now.
+//! Promise (I1): groups whole or not at all; one member that may not go holds all.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::groups::groups;
+use super::lanes::{Lane, may_go};
+use crate::fence::{Fence, Release, ReleaseState};
+use crate::ident::{AttachmentRef, PodRef, VolumeName};
+use crate::observe::{Deletion, Observations, Owner, PodSeen};
+use crate::prove::Basis;
+use crate::reason::release::KeepReason;
+
+/// What may go now, and what stays.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ReleasePlan {
+    /// To be recorded as Intended.
+    pub start: Vec<Release>,
+    /// The rest, each with its reason.
+    pub kept: Vec<Kept>,
+}
+
+/// A pod that stays.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Kept {
+    /// Which.
+    pub pod: PodRef,
+    /// Why.
+    pub why: KeepReason,
+}
+
+/// How many pods the record of one fence holds, and how many volumes each: the bounds of the schema.
+pub const PODS_ON_RECORD: u32 = 250;
+/// How many volumes, and how many attachments, the record of one pod holds.
+pub const VOLUMES_ON_RECORD: u32 = 16;
+
+/// Plans the release of everything on the node that has no release yet.
+pub fn plan(fence: &Fence, pods: &[PodSeen], seen: &Observations) -> ReleasePlan {
+    let started: BTreeSet<_> = fence.releases.iter().map(|release| &release.pod.uid).collect();
+    let group_of = groups(pods, seen);
+    let mut members: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
+    for (index, group) in group_of.iter().enumerate() {
+        members.entry(*group).or_default().push(index);
+    }
+    let mut next_group = fence.releases.iter().map(|release| release.group + 1).max().unwrap_or(0);
+    let mut pace_left = pace_left(seen);
+    let attached = attached(seen);
+    let mut room = PODS_ON_RECORD.saturating_sub(count(fence.releases.len()));
+    let mut plan = ReleasePlan::default();
+    for indexes in members.values() {
+        let group: Vec<&PodSeen> = indexes.iter().map(|index| &pods[*index]).collect();
+        if group.iter().all(|pod| started.contains(&pod.pod.uid)) {
+            continue;
+        }
+        match judge_group(fence, &group, seen, &attached, pace_left, room) {
+            Ok(bases) => {
+                pace_left = pace_left.map(|left| left.saturating_sub(count(group.len())));
+                room = room.saturating_sub(count(group.len()));
+                let fresh = group.iter().zip(bases).filter(|(pod, _)| !started.contains(&pod.pod.uid));
+                plan.start.extend(fresh.map(|(pod, basis)| intend(pod, next_group, basis, seen, &attached)));
+                next_group += 1;
+            }
+            Err(kept) => plan.kept.extend(kept),
+        }
+    }
+    plan
+}
+
+/// How many pods may still go by the policy's pace; `None`: as many as there are.
+fn pace_left(seen: &Observations) -> Option<u32> {
+    seen.release.pace.map(|pace| pace.count.saturating_sub(seen.released_lately))
+}
+
+fn judge_group(
+    fence: &Fence,
+    group: &[&PodSeen],
+    seen: &Observations,
+    attached: &Attached<'_>,
+    pace_left: Option<u32>,
+    room: u32,
+) -> Result<Vec<Basis>, Vec<Kept>> {
+    let judged: Vec<Result<(Lane, Basis), KeepReason>> = group.iter().map(|pod| may_go(fence, pod, seen)).collect();
+    let holder = group.iter().zip(&judged).find(|(_, judged)| judged.is_err()).map(|(pod, _)| pod.pod.to_string());
+    if let Some(by) = holder {
+        let keep = |(pod, judged): (&&PodSeen, Result<_, KeepReason>)| Kept {
+            pod: pod.pod.clone(),
+            why: judged.err().unwrap_or(KeepReason::GroupHeld { by: by.clone() }),
+        };
+        return Err(group.iter().zip(judged).map(keep).collect());
+    }
+    if let Some(limit) = paced(group.len(), seen, pace_left) {
+        let keep = |pod: &&PodSeen| Kept { pod: pod.pod.clone(), why: KeepReason::Paced { limit } };
+        return Err(group.iter().map(keep).collect());
+    }
+    if let Some(limit) = beyond_the_record(group, seen, attached, room) {
+        let keep = |pod: &&PodSeen| Kept { pod: pod.pod.clone(), why: KeepReason::TooMuchToRecord { limit } };
+        return Err(group.iter().map(keep).collect());
+    }
+    Ok(judged.into_iter().flatten().map(|(_, basis)| basis).collect())
+}
+
+/// I5: what does not fit into the record could not be intended there, so it is not done.
+fn beyond_the_record(group: &[&PodSeen], seen: &Observations, attached: &Attached<'_>, room: u32) -> Option<u32> {
+    if count(group.len()) > room {
+        return Some(PODS_ON_RECORD);
+    }
+    let too_many = |pod: &&PodSeen| {
+        let volumes: BTreeSet<_> = super::volumes_of(pod, seen).collect();
+        let attachments: usize = volumes.iter().filter_map(|volume| attached.get(*volume)).map(Vec::len).sum();
+        count(volumes.len().max(attachments)) > VOLUMES_ON_RECORD
+    };
+    group.iter().any(too_many).then_some(VOLUMES_ON_RECORD)
+}
+
+/// The attachments of each volume: looked up once per pod, so indexed once per plan.
+type Attached<'a> = BTreeMap<&'a VolumeName, Vec<&'a AttachmentRef>>;
+
+fn attached(seen: &Observations) -> Attached<'_> {
+    let mut by_volume = Attached::new();
+    for seen in seen.attachments.iter().flatten() {
+        by_volume.entry(&seen.volume).or_default().push(&seen.attachment);
+    }
+    by_volume
+}
+
+/// The limit that holds a group back. A group larger than the limit goes when nothing else went lately: it cannot be cut.
+fn paced(size: usize, seen: &Observations, pace_left: Option<u32>) -> Option<u32> {
+    let (pace, left) = (seen.release.pace?, pace_left?);
+    let too_large_ever = count(size) > pace.count && left == pace.count && pace.count > 0;
+    (count(size) > left && !too_large_ever).then_some(pace.count)
+}
+
+fn count(size: usize) -> u32 {
+    u32::try_from(size).unwrap_or(u32::MAX)
+}
+
+fn intend(pod: &PodSeen, group: u32, basis: Basis, seen: &Observations, attached: &Attached<'_>) -> Release {
+    let volumes: BTreeSet<VolumeName> = super::volumes_of(pod, seen).cloned().collect();
+    let attachments =
+        volumes.iter().filter_map(|volume| attached.get(volume)).flatten().map(|seen| (*seen).clone()).collect();
+    Release {
+        pod: pod.pod.clone(),
+        group,
+        basis,
+        mark_releases: pod.owner != Owner::StatefulSet && pod.deletion == Deletion::No,
+        volumes,
+        attachments,
+        state: ReleaseState::Intended,
+    }
+}

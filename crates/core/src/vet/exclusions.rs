@@ -1,0 +1,118 @@
+//! Vet / exclusions: is the node there, and is it ours to touch?
+//!
+//! Promise (I4): a request that names another Node object than the one in view is never carried out on its namesake.
+//! Never: refuses on a stale view; takes a mark of another tool for ours, nor ours for another's.
+
+use std::collections::BTreeMap;
+
+use super::{Case, Gate};
+use crate::reason::vet::{HoldReason, RejectReason};
+use crate::snapshot::NodeView;
+
+/// Our own annotation: people are at work on this node. Its value is for people; `false` means no.
+pub const MAINTENANCE: &str = "palisade.dev/maintenance";
+
+/// Taints of tools that drain a node for maintenance (node-maintenance-operator, old and new).
+pub const MAINTENANCE_TAINTS: &[&str] = &["medik8s.io/drain", "kubevirt.io/drain"];
+
+/// Taints of autoscalers on nodes that they remove or are about to.
+pub const AUTOSCALER_TAINTS: &[&str] = &[
+    "ToBeDeletedByClusterAutoscaler",
+    "DeletionCandidateOfClusterAutoscaler",
+    "karpenter.sh/disrupted",
+    "karpenter.sh/disruption",
+];
+
+/// Annotations that count by being there (Cluster API, Deckhouse, kured).
+pub const PEER_ANNOTATIONS: &[&str] = &[
+    "cluster.x-k8s.io/skip-remediation",
+    "cluster.x-k8s.io/paused",
+    "node-manager.deckhouse.io/fencing-disable",
+    "update.node.deckhouse.io/approved",
+    "update.node.deckhouse.io/disruption-approved",
+    "weave.works/kured-reboot-in-progress",
+];
+
+/// Annotations that count with this value only (kube-fencing; the machine-config-operator while it reconfigures and reboots a node).
+pub const PEER_ANNOTATION_VALUES: &[(&str, &str)] =
+    &[("fencing/enabled", "false"), ("machineconfiguration.openshift.io/state", "Working")];
+
+/// Labels that count with this value only (medik8s).
+pub const PEER_LABEL_VALUES: &[(&str, &str)] = &[("remediation.medik8s.io/exclude-from-remediation", "true")];
+
+pub(super) fn gate(case: &Case<'_>) -> Gate {
+    let node = match case.node {
+        Some(node) if case.claim.uid.as_ref().is_none_or(|uid| *uid == node.uid) => node,
+        Some(_) | None => return not_in_view(case),
+    };
+    excluded(case, node).map_or(Gate::Open, |why| case.hold(why))
+}
+
+/// The node that was meant is not in view. A request can overtake our watch, so that is believed only after a while.
+fn not_in_view(case: &Case<'_>) -> Gate {
+    let patience = case.policy.observer_fresh;
+    let watched = case.claim.observed_for;
+    let fresh = case.view.observer.api_last_answered.is_some_and(|answered| case.age(answered) <= patience);
+    if !fresh {
+        return case.hold(HoldReason::TargetNotSeen { watched });
+    }
+    if watched < patience {
+        let look_again = case.now + patience.left_after(watched);
+        return Case::hold_until(look_again, HoldReason::TargetNotSeen { watched });
+    }
+    let node = case.claim.target.clone();
+    Gate::Refused(match (&case.claim.uid, case.node) {
+        (Some(asked), Some(found)) => {
+            RejectReason::NodeReplaced { node, asked: asked.clone(), found: found.uid.clone() }
+        }
+        (Some(_) | None, None) | (None, Some(_)) => RejectReason::NodeUnknown { node },
+    })
+}
+
+fn excluded(case: &Case<'_>, node: &NodeView) -> Option<HoldReason> {
+    let rules = &case.policy.exclusions;
+    if node.deleting {
+        return Some(HoldReason::NodeBeingDeleted);
+    }
+    if let Some(label) = matching_label(&rules.labels, node) {
+        return Some(HoldReason::ExcludedByLabel { label });
+    }
+    if in_maintenance(node) {
+        return Some(HoldReason::InMaintenance { mark: MAINTENANCE.to_owned() });
+    }
+    if rules.honour_peers { marked_by_peer(node) } else { None }
+}
+
+/// Whether our own annotation says that people are at work.
+pub(super) fn in_maintenance(node: &NodeView) -> bool {
+    node.annotations.get(MAINTENANCE).is_some_and(|value| value != "false")
+}
+
+fn matching_label(excluded: &BTreeMap<String, String>, node: &NodeView) -> Option<String> {
+    let mut found = excluded.iter().filter_map(|(key, wanted)| {
+        let value = node.labels.get(key)?;
+        (wanted.is_empty() || wanted == value).then(|| format!("{key}={value}"))
+    });
+    found.next()
+}
+
+fn marked_by_peer(node: &NodeView) -> Option<HoldReason> {
+    let taint = |known: &[&str]| node.taints.iter().find(|key| known.contains(&key.as_str())).cloned();
+    if let Some(mark) = taint(MAINTENANCE_TAINTS) {
+        return Some(HoldReason::InMaintenance { mark });
+    }
+    if let Some(taint) = taint(AUTOSCALER_TAINTS) {
+        return Some(HoldReason::LeavingByAutoscaler { taint });
+    }
+    peer_mark(node).map(|mark| HoldReason::PausedByPeer { mark })
+}
+
+fn peer_mark(node: &NodeView) -> Option<String> {
+    let has = |marks: &BTreeMap<String, String>, (key, value): &(&str, &str)| {
+        (marks.get(*key).map(String::as_str) == Some(*value)).then(|| format!("{key}={value}"))
+    };
+    let present = PEER_ANNOTATIONS.iter().find(|key| node.annotations.contains_key(**key)).map(|key| (*key).to_owned());
+    present
+        .or_else(|| PEER_ANNOTATION_VALUES.iter().find_map(|mark| has(&node.annotations, mark)))
+        .or_else(|| PEER_LABEL_VALUES.iter().find_map(|mark| has(&node.labels, mark)))
+}

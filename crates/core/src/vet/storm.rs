@@ -1,0 +1,119 @@
+//! Vet / storm: many nodes down at once may mean that *we* are the broken part (003: fencing storms).
+//!
+//! Promise (I3): no fence is admitted in a cluster or a failure domain of which more than the allowed share is down.
+//! Never: counts nodes whose absence was announced; blocks the first failure of a domain.
+
+use super::exclusions::in_maintenance;
+use super::{Case, Gate};
+use crate::ident::NodeName;
+use crate::policy::{DomainBrake, WholeDomain};
+use crate::reason::vet::HoldReason;
+use crate::snapshot::NodeView;
+
+/// Kubernetes' own label for nodes that do not count in disruptions.
+pub(super) const EXCLUDE_DISRUPTION: &str = "node.kubernetes.io/exclude-disruption";
+
+pub(super) fn gate(case: &Case<'_>) -> Gate {
+    let Some(target) = case.node else {
+        return Gate::Open;
+    };
+    let Tally { mut cluster, domains } = Tally::of(case, target);
+    // A whole rack may die; the whole world does not: then it is we who are blind.
+    if cluster.size > 0 && cluster.seen_down == cluster.size {
+        return case.hold(HoldReason::ObserverSuspect { size: cluster.size });
+    }
+    let mut gone = 0;
+    for (brake, domain) in &domains {
+        match (domain.whole(), brake.whole_domain) {
+            (true, WholeDomain::Hold) => {
+                let domain_name = name_of(brake, target);
+                return case.hold(HoldReason::WholeDomainDown { domain: domain_name, size: domain.size });
+            }
+            (true, WholeDomain::Fence) => gone = gone.max(domain.size),
+            (false, WholeDomain::Hold | WholeDomain::Fence) => {
+                if let Some(why) = domain.over(brake.limit.of(domain.size), || name_of(brake, target)) {
+                    return case.hold(why);
+                }
+            }
+        }
+    }
+    cluster.count_as_one(gone);
+    let over = cluster.over(case.policy.storm.cluster.of(cluster.size), || "cluster".to_owned());
+    over.map_or(Gate::Open, |why| case.hold(why))
+}
+
+/// The domain's name; nodes without the label are one domain together.
+fn name_of(brake: &DomainBrake, target: &NodeView) -> String {
+    let value = target.labels.get(&brake.topology_key).map_or("(none)", String::as_str);
+    format!("{}={value}", brake.topology_key)
+}
+
+#[derive(Clone, Copy, Default)]
+struct Count {
+    size: u32,
+    /// Nodes that are down now.
+    seen_down: u32,
+    /// The same, and the target, which will be.
+    down: u32,
+}
+
+impl Count {
+    fn add(&mut self, seen_down: bool, is_target: bool) {
+        self.size += 1;
+        self.seen_down += u32::from(seen_down);
+        self.down += u32::from(seen_down || is_target);
+    }
+
+    /// Everything is down, and it is more than the one node that may always fail.
+    fn whole(&self) -> bool {
+        self.size > 1 && self.seen_down == self.size
+    }
+
+    /// A domain that is gone as a whole, and may be fenced, is one failure of the cluster and not one per node.
+    fn count_as_one(&mut self, gone: u32) {
+        let but_one = gone.saturating_sub(1);
+        self.size -= but_one;
+        self.down -= but_one;
+    }
+
+    fn over(&self, allowed: u32, domain: impl FnOnce() -> String) -> Option<HoldReason> {
+        let Self { size, down, .. } = *self;
+        (down > allowed).then(|| HoldReason::StormBrake { domain: domain(), down, size, allowed })
+    }
+}
+
+struct Tally<'a> {
+    cluster: Count,
+    domains: Vec<(&'a DomainBrake, Count)>,
+}
+
+impl<'a> Tally<'a> {
+    /// One pass over all nodes.
+    fn of(case: &Case<'a>, target: &NodeView) -> Self {
+        let mut cluster = Count::default();
+        let brakes = case.policy.storm.domains.iter();
+        let mut domains: Vec<_> =
+            brakes.map(|brake| (brake, target.labels.get(&brake.topology_key), Count::default())).collect();
+        for (name, node) in &case.view.nodes {
+            if announced(case, name, node) {
+                continue;
+            }
+            let (down, is_target) = (node.down(), *name == case.claim.target);
+            cluster.add(down, is_target);
+            for (brake, home, count) in &mut domains {
+                if node.labels.get(&brake.topology_key) == *home {
+                    count.add(down, is_target);
+                }
+            }
+        }
+        Self { cluster, domains: domains.into_iter().map(|(brake, _, count)| (brake, count)).collect() }
+    }
+}
+
+/// Somebody said that this node may be absent: whether it is says nothing about the network.
+fn announced(case: &Case<'_>, name: &NodeName, node: &NodeView) -> bool {
+    node.deleting
+        || node.labels.contains_key(EXCLUDE_DISRUPTION)
+        || in_maintenance(node)
+        || case.view.fences.get(name).is_some_and(|fence| fence.held_off)
+}

@@ -1,0 +1,284 @@
+//! What holds for one step, whatever was seen: the promises that can be said about the core alone.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // a test may fail loudly
+#![allow(missing_docs, unreachable_pub)] // read as a story, not as a library
+
+#[path = "properties/walk.rs"]
+mod walk;
+
+use std::collections::BTreeMap;
+
+use palisade_api::fence::NodeFenceStatus;
+use palisade_core::effect::{Effect, NodeChange};
+use palisade_core::fence::{
+    Detach, End, Fence, IsolationKind, IsolationState, Phase, ReleaseState, Slot, StatusWord, StepWord,
+};
+use palisade_core::ident::Uid;
+use palisade_core::observe::{CallId, Deletion, NodeSeen, Observations, ReadId};
+use palisade_core::prove::{Class, Judged, judge};
+use palisade_core::reason::automaton::FailReason;
+use palisade_core::settings::Action;
+use palisade_core::time::Span;
+use palisade_core::{durable, step};
+use proptest::prelude::*;
+use walk::{Happens, Setup, Walk, happens, setup};
+
+fn walks() -> impl Strategy<Value = (Setup, Vec<Happens>)> {
+    (setup(), proptest::collection::vec(happens(), 20..160))
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 1500, max_shrink_iters: 20_000, failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// I4, I5: every effect acts on an intent that was on record before the step, and on the UIDs that were seen.
+    #[test]
+    fn no_effect_runs_ahead_of_its_record((setup, events) in walks()) {
+        let mut walk = Walk::new(setup);
+        for event in events {
+            walk.happen(event);
+            let (before, decision) = walk.step();
+            let records = decision.effects.iter().filter(|effect| matches!(effect, Effect::Record { .. })).count();
+            prop_assert!(records == 0 || decision.effects.len() == 1, "a record comes alone: {:?}", decision.effects);
+            for effect in &decision.effects {
+                if let Err(why) = intended(&before.fence, effect, &walk.seen) {
+                    prop_assert!(false, "{why}: {effect:?}\n{:#?}", before.fence);
+                }
+            }
+        }
+    }
+
+    /// I1, I2: no removal without a read-back that this process began after it saw the mark, and groups whole.
+    #[test]
+    fn nothing_is_removed_before_mark_and_verify((setup, events) in walks()) {
+        let mut walk = Walk::new(setup);
+        let mut first_read_after_mark: BTreeMap<Uid, usize> = BTreeMap::new();
+        for event in events {
+            if matches!(event, Happens::Crash) {
+                first_read_after_mark.clear();
+            }
+            walk.happen(event);
+            for pod in walk.seen.pods.iter().flatten().filter(|pod| pod.deletion != Deletion::No) {
+                let known = walk.state.fence.releases.iter().any(|release| release.pod.uid == pod.pod.uid);
+                if known {
+                    first_read_after_mark.entry(pod.pod.uid.clone()).or_insert(walk.asked_reads.len());
+                }
+            }
+            let (before, decision) = walk.step();
+            for effect in &decision.effects {
+                let Effect::RemovePod(remove) = effect else { continue };
+                let fence = &before.fence;
+                let release = fence.releases.iter().find(|release| release.pod == *remove.pod()).expect("an unknown pod is removed");
+                prop_assert!(release.basis.stands(fence), "removed on proofs that no longer stand");
+                let group: Vec<_> = fence.releases.iter().filter(|other| other.group == release.group).collect();
+                prop_assert!(group.iter().all(|other| other.state >= ReleaseState::Marked), "half a group: {group:#?}");
+                for other in group.iter().filter(|other| other.state == ReleaseState::Marked) {
+                    let first = first_read_after_mark.get(&other.pod.uid).copied();
+                    prop_assert!(first.is_some(), "removed before its mark was seen");
+                    let read = fence.proofs.iter().filter(|proof| release.basis.proofs().contains(&proof.id())).any(|proof| {
+                        matches!(proof.class(), Class::Power | Class::Storage | Class::Network)
+                    });
+                    let verified = walk.asked_reads.iter().skip(first.unwrap_or(usize::MAX)).any(|asked| {
+                        walk.seen.reads.iter().any(|answer| answer.id == asked.id)
+                            && asked.plugs.iter().all(|plug| {
+                                judge(&walk.seen.reads[0].plugs, std::slice::from_ref(plug), Span::secs(2)) == Judged::Off
+                            })
+                    });
+                    prop_assert!(!read || verified, "removed without a read-back after the mark");
+                }
+            }
+        }
+    }
+
+    /// A step on the same observations settles: after its records it asks for the same thing again, or for nothing.
+    #[test]
+    fn a_step_is_idempotent_on_what_it_saw((setup, events) in walks()) {
+        let mut walk = Walk::new(setup);
+        for event in events {
+            walk.happen(event);
+            walk.step();
+            let (mut state, mut decision) = step(walk.state.clone(), &walk.seen, walk.now);
+            let mut records = 0;
+            while decision.effects.iter().any(|effect| matches!(effect, Effect::Record { .. })) {
+                records += 1;
+                prop_assert!(records < 60, "it never settles: {:?}\n{:#?}", decision.effects, state.fence);
+                (state, decision) = step(state, &walk.seen, walk.now);
+            }
+            let (once, first) = step(state, &walk.seen, walk.now);
+            let (twice, second) = step(once.clone(), &walk.seen, walk.now);
+            let sends = |effects: &[Effect]| effects.iter().filter(|effect| matches!(effect, Effect::CallDevice(_) | Effect::ReadBack(_))).count();
+            prop_assert_eq!(sends(&second.effects), 0, "a call or a read is asked for twice");
+            let others = |effects: Vec<Effect>| effects.into_iter().filter(|effect| !matches!(effect, Effect::CallDevice(_) | Effect::ReadBack(_) | Effect::TouchNode(_))).collect::<Vec<_>>();
+            prop_assert_eq!(others(first.effects), others(second.effects));
+            prop_assert_eq!(once.fence, twice.fence);
+        }
+    }
+
+    /// What is on record only moves forward: attempts, restarts, releases; and a proof changes in nothing but its end.
+    #[test]
+    fn the_record_never_goes_back((setup, events) in walks()) {
+        let mut walk = Walk::new(setup);
+        for event in events {
+            walk.happen(event);
+            let (before, _) = walk.step();
+            let (old, new) = (&before.fence, &walk.state.fence);
+            prop_assert!(new.attempt >= old.attempt && new.restarts >= old.restarts && new.calls >= old.calls);
+            for (was, is) in old.releases.iter().zip(&new.releases) {
+                prop_assert!(was.pod == is.pod && is.state >= was.state, "{was:?} became {is:?}");
+            }
+            prop_assert!(new.releases.len() >= old.releases.len(), "a release was forgotten");
+            if new.attempt == old.attempt {
+                prop_assert_eq!(&new.target, &old.target);
+                prop_assert!(new.proofs.len() >= old.proofs.len(), "a proof was forgotten");
+                for (was, is) in old.proofs.iter().zip(&new.proofs) {
+                    prop_assert!(was == is || (was.ended().is_none() && is.ended().is_some()), "{was:?} became {is:?}");
+                    prop_assert!(was.id() == is.id() && was.class() == is.class() && was.scope() == is.scope());
+                }
+            }
+            prop_assert!(new.attempt > old.attempt || new.step_word() >= old.step_word() || old.phase == Phase::Final(End::HeldOff), "a step goes back");
+            prop_assert!(!matches!(new.status_word(), StatusWord::Done | StatusWord::Final) || new.step_word() == StepWord::Recovery);
+            for was in old.isolations.iter().filter(|was| was.state != IsolationState::Lifting) {
+                prop_assert!(new.isolations.iter().any(|is| is.kind == was.kind && is.method == was.method), "{was:?} is forgotten");
+            }
+            for proof in &new.proofs {
+                prop_assert!(proof.attempt() == new.attempt && proof.fence() == &new.uid, "a proof of another attempt");
+                prop_assert!(!old.proofs.is_empty() || new.target.is_some(), "a proof of nobody: {proof:?}");
+            }
+        }
+    }
+
+    /// I6: a proof of a device appears only in a step in which the newest series was off for every plug of its class.
+    #[test]
+    fn a_device_proof_is_made_from_a_steady_off((setup, events) in walks()) {
+        let mut walk = Walk::new(setup);
+        for event in events {
+            walk.happen(event);
+            let (before, _) = walk.step();
+            let new = &walk.state.fence;
+            let made = new.proofs.iter().filter(|proof| !before.fence.proofs.contains(proof) && proof.ended().is_none());
+            for proof in made.filter(|proof| matches!(proof.class(), Class::Power | Class::Storage | Class::Network)) {
+                let answer = walk.seen.reads.first();
+                let asked = walk.asked_reads.iter().find(|asked| Some(asked.id) == answer.map(|answer| answer.id));
+                let off = asked.zip(answer).is_some_and(|(asked, answer)| {
+                    judge(&answer.plugs, &asked.plugs, Span::secs(2)) == Judged::Off
+                });
+                prop_assert!(off, "made from {answer:?}: {proof:?}");
+            }
+        }
+    }
+
+    /// A crash loses nothing: what was written to the status is read back as it was, at every point of every walk.
+    #[test]
+    fn a_fence_is_read_back_as_it_was_written((setup, events) in walks()) {
+        let mut walk = Walk::new(setup);
+        let mut status = NodeFenceStatus::default();
+        for event in events {
+            walk.happen(event);
+            walk.step();
+            let mut fence = walk.state.fence.clone();
+            durable::write(&fence, &mut status);
+            if let Phase::Failed { why, .. } = &mut fence.phase {
+                // The sentence survives; nobody decides by more than that a step failed.
+                *why = FailReason::Recorded { text: why.to_string() };
+            }
+            let read = durable::read(&fence.uid, &fence.node, &status);
+            prop_assert_eq!(read, Ok(fence));
+        }
+    }
+
+    /// I3: nothing is cut off, marked or removed by a fence that has no slot on record.
+    #[test]
+    fn nothing_is_done_without_a_slot((setup, events) in walks()) {
+        let mut walk = Walk::new(setup);
+        for event in events {
+            walk.happen(event);
+            let (before, decision) = walk.step();
+            let acts = decision.effects.iter().any(|effect| match effect {
+                Effect::CallDevice(call) => call.action != Action::Restore,
+                Effect::MarkPod(_) | Effect::RemovePod(_) | Effect::DetachVolumes(_) | Effect::DeleteAttachment(_) | Effect::DeleteNode(_) => true,
+                _ => false,
+            });
+            prop_assert!(!acts || before.fence.slot == Slot::Held, "{:?}", decision.effects);
+        }
+    }
+}
+
+/// Whether the record holds the intent of an effect, and the observations its target.
+fn intended(fence: &Fence, effect: &Effect, seen: &Observations) -> Result<(), &'static str> {
+    let node_uid = match &seen.node {
+        NodeSeen::There(node) => Some(&node.uid),
+        NodeSeen::Gone => None,
+    };
+    let pods = || seen.pods.iter().flatten();
+    let ok = |yes: bool, why| if yes { Ok(()) } else { Err(why) };
+    match effect {
+        Effect::Record { .. } | Effect::TakeSlot | Effect::GiveSlotBack | Effect::ReadNode | Effect::ListPods => Ok(()),
+        Effect::ReadBack(read) => ok(read.id >= ReadId(0) && !read.plugs.is_empty(), "a read of nothing"),
+        Effect::CallDevice(call) => {
+            let run = fence.phase.run().ok_or("a call in a phase that makes none")?;
+            ok(call.call == CallId::of(fence.attempt, run), "a call that the record does not name")?;
+            let lifting = |state| matches!(state, IsolationState::Lifting);
+            let known = fence.isolations.iter().any(|isolation| {
+                isolation.method == call.method && (call.action != Action::Restore || lifting(isolation.state))
+            });
+            let power_on = call.action == Action::Restore
+                && !fence.isolations.iter().any(|i| i.kind == IsolationKind::Power && !lifting(i.state))
+                && matches!(fence.phase, Phase::PoweringOn(_));
+            ok(known || power_on || call.action == Action::Run, "an isolation or its end is not on record")
+        }
+        Effect::PatchNode(patch) => {
+            ok(Some(&patch.guard.uid) == node_uid, "another Node")?;
+            let kind = match patch.change {
+                NodeChange::Quarantine | NodeChange::LiftQuarantine => IsolationKind::Quarantine,
+                NodeChange::OutOfService | NodeChange::LiftOutOfService => IsolationKind::OutOfService,
+                NodeChange::Cordon | NodeChange::Uncordon => IsolationKind::Cordon,
+            };
+            ok(fence.isolated_by(kind), "a mark that is not on record")
+        }
+        Effect::MarkPod(mark) => {
+            let release = fence.releases.iter().find(|release| release.pod == *mark.pod()).ok_or("no release")?;
+            ok(
+                release.state == ReleaseState::Intended && release.basis.stands(fence),
+                "a mark that nothing stands behind",
+            )?;
+            ok(mark.grace_seconds() > 0, "grace zero is a removal")?;
+            ok(fence.isolated_by(IsolationKind::Quarantine), "a mark before the quarantine")?;
+            ok(
+                pods().any(|pod| pod.pod == *mark.pod() && pod.resource_version == *mark.resource_version()),
+                "another pod",
+            )
+        }
+        Effect::Unpublish(call) => {
+            let release = fence.releases.iter().find(|release| release.pod == *call.pod()).ok_or("no release")?;
+            ok(release.state == ReleaseState::Marked && release.basis.unpublish().contains(call.volume()), "not marked")
+        }
+        Effect::RemovePod(remove) => {
+            let release = fence.releases.iter().find(|release| release.pod == *remove.pod()).ok_or("no release")?;
+            ok(release.state == ReleaseState::Marked, "a removal without a mark on record")?;
+            ok(pods().any(|pod| pod.pod == *remove.pod() && pod.deletion == Deletion::Marked), "another pod")
+        }
+        Effect::DetachVolumes(detach) => {
+            let Detach::Edits { adding, .. } = &fence.detach else { return Err("edits are forbidden") };
+            ok(detach.volumes().is_subset(adding), "volumes that are not on record")?;
+            ok(Some(&detach.node().uid) == node_uid, "another Node")?;
+            ok(fence.target.as_ref().is_some_and(|target| target.boot == *detach.boot()), "another boot")
+        }
+        Effect::TouchNode(guard) => ok(Some(&guard.uid) == node_uid, "another Node"),
+        Effect::DeleteAttachment(delete) => {
+            let known = fence.releases.iter().any(|release| {
+                release.state == ReleaseState::Removed
+                    && release.attachments.contains(delete.attachment())
+                    && release.basis.stands(fence)
+            });
+            ok(known, "an attachment that nobody released")
+        }
+        Effect::DeleteNode(delete) => {
+            ok(fence.isolated_by(IsolationKind::NodeDeletion), "not on record")?;
+            ok(fence.proofs_in_force().any(|proof| proof.class() == Class::Power), "no power proof")?;
+            ok(Some(&delete.guard().uid) == node_uid, "another Node")
+        }
+        Effect::Close { fence: uid, .. } => {
+            let over = matches!(fence.phase, Phase::Final(_)) && fence.slot == Slot::None;
+            ok(over && *uid == fence.uid, "a fence that is not over")
+        }
+    }
+}

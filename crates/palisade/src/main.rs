@@ -1,0 +1,27 @@
+//! The one binary: a command per file, and nothing but the choice between them here.
+
+#![forbid(unsafe_code)]
+
+mod crds;
+
+use clap::{Parser, Subcommand};
+
+/// Palisade fences failed nodes and moves their stateful workloads, safely: rather down than twice.
+#[derive(Parser)]
+#[command(version, arg_required_else_help = true)]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Print the custom resource definitions as YAML, for `kubectl apply -f -`
+    Crds,
+}
+
+fn main() -> anyhow::Result<()> {
+    match Arguments::parse().command {
+        Command::Crds => crds::print(&mut std::io::stdout().lock()),
+    }
+}

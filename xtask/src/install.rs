@@ -1,0 +1,92 @@
+//! What a tier needs beyond Rust: found, or installed, or named as missing.
+//!
+//! Promise: installs only what is absent, only once, and only to where it belongs: Rust tools to our cache
+//! directory, Debian packages by apt-get when we are root. Never with sudo, never with a password.
+
+use std::{fs, path::PathBuf};
+
+use anyhow::{Context, Result, bail, ensure as holds};
+
+use crate::{deny, run::Call, workspace::Workspace};
+
+/// Something that is not part of a bare Rust installation.
+#[derive(Clone, Copy)]
+pub(crate) enum Need {
+    /// A part of the toolchain, seen as a cargo command.
+    Component { name: &'static str, command: &'static str },
+    /// A program on the PATH, and the Debian package that brings it.
+    Program { name: &'static str, package: &'static str },
+    /// The version of cargo-deny that `deny` pins.
+    CargoDeny,
+}
+
+/// Makes sure that it is there. An error says what is missing and what a person can do about it.
+pub(crate) fn ensure(workspace: &Workspace, need: Need) -> Result<()> {
+    match need {
+        Need::Component { name, command } => component(workspace, name, command),
+        Need::Program { name, package } => program(workspace, name, package),
+        Need::CargoDeny => cargo_deny(workspace),
+    }
+}
+
+fn component(workspace: &Workspace, name: &str, command: &str) -> Result<()> {
+    let there = || Call::cargo(workspace, &[command, "--version"]).succeeds();
+    if there() {
+        return Ok(());
+    }
+    println!("---- rustup component add {name}");
+    let added = Call::new(workspace, "rustup").args(["component", "add", name]).stream();
+    holds!(added.is_ok() && there(), "the toolchain has no {name}, and `rustup component add {name}` did not help");
+    Ok(())
+}
+
+fn program(workspace: &Workspace, name: &str, package: &str) -> Result<()> {
+    let there = || Call::new(workspace, name).args(["--version"]).succeeds();
+    if there() {
+        return Ok(());
+    }
+    holds!(
+        rustix::process::geteuid().is_root() && Call::new(workspace, "apt-get").args(["--version"]).succeeds(),
+        "{name} is not on the PATH; install it (Debian: package {package}), or run as root where apt-get works"
+    );
+    for args in [&["update"][..], &["install", "--yes", "--no-install-recommends", package]] {
+        println!("---- apt-get {}", args.join(" "));
+        let call = Call::new(workspace, "apt-get").args(args).env("DEBIAN_FRONTEND", "noninteractive");
+        if let Some(complaint) = call.stream()?.end.complaint() {
+            bail!("apt-get {}: {complaint}", args.join(" "));
+        }
+    }
+    holds!(there(), "package {package} is installed, but {name} is still not on the PATH");
+    Ok(())
+}
+
+/// Where our own cargo-deny is, or will be: the version is part of the path, so a new pin is a new install.
+pub(crate) fn cargo_deny_path(workspace: &Workspace) -> PathBuf {
+    home_of_deny(workspace).join("bin").join("cargo-deny")
+}
+
+fn home_of_deny(workspace: &Workspace) -> PathBuf {
+    workspace.tools().join(format!("cargo-deny-{}", deny::VERSION))
+}
+
+fn cargo_deny(workspace: &Workspace) -> Result<()> {
+    let there = || Call::new(workspace, cargo_deny_path(workspace)).args(["--version"]).succeeds();
+    if there() {
+        return Ok(());
+    }
+    let home = home_of_deny(workspace);
+    fs::create_dir_all(&home).with_context(|| format!("cannot create {}", home.display()))?;
+    println!("---- cargo install cargo-deny {} into {} (once; minutes)", deny::VERSION, home.display());
+    let ran = Call::cargo(workspace, &["install", "--locked", "cargo-deny", "--version", deny::VERSION, "--root"])
+        .args([&home])
+        // It runs for seconds and is built for minutes: not worth its own release profile.
+        .env("CARGO_PROFILE_RELEASE_LTO", "off")
+        .env("CARGO_PROFILE_RELEASE_CODEGEN_UNITS", "16")
+        .env("CARGO_PROFILE_RELEASE_OPT_LEVEL", "1")
+        .stream()?;
+    if let Some(complaint) = ran.end.complaint() {
+        bail!("cargo-deny {} could not be installed: {complaint}", deny::VERSION);
+    }
+    holds!(there(), "cargo-deny was installed but does not run");
+    Ok(())
+}

@@ -1,0 +1,72 @@
+//! `cargo xtask`: everything that a person types twice.
+//!
+//! `cargo xtask test` runs every test there is, and CI runs exactly that.
+//! It needs Rust and a Unix; what else a tier needs it installs, or says loudly that it could not.
+
+#![forbid(unsafe_code)]
+
+mod clock;
+mod counts;
+mod deny;
+mod files;
+mod install;
+mod interrupt;
+mod links;
+mod run;
+mod suite;
+mod table;
+mod tidy;
+mod tiers;
+mod workspace;
+
+use std::process::ExitCode;
+
+use anyhow::Result;
+use clap::{Parser, Subcommand};
+
+use crate::{run::Call, suite::Choice, workspace::Workspace};
+
+#[derive(Parser)]
+#[command(name = "cargo xtask", bin_name = "cargo xtask", about = "Development tasks of Palisade")]
+struct Cli {
+    #[command(subcommand)]
+    task: Task,
+}
+
+#[derive(Subcommand)]
+enum Task {
+    /// Run every test, tier by tier, and end with a table
+    Test {
+        /// Run only this tier; may be given more than once
+        #[arg(long, value_name = "TIER", value_parser = tiers::names())]
+        only: Vec<String>,
+        /// Say which tiers there are and what each one runs, and run nothing
+        #[arg(long)]
+        list: bool,
+    },
+    /// Measure the decision core with its benchmarks
+    Bench {
+        /// Handed on to the benchmarks, such as the name of one of them
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        args: Vec<String>,
+    },
+}
+
+fn main() -> Result<ExitCode> {
+    let task = Cli::parse().task;
+    let workspace = Workspace::of_this_run()?;
+    interrupt::listen()?;
+    match task {
+        Task::Test { list: true, .. } => {
+            print!("{}", tiers::list());
+            Ok(ExitCode::SUCCESS)
+        }
+        Task::Test { only, list: false } => Ok(suite::run(&workspace, &Choice::of(&only))),
+        Task::Bench { args } => bench(&workspace, &args),
+    }
+}
+
+fn bench(workspace: &Workspace, args: &[String]) -> Result<ExitCode> {
+    let call = Call::cargo(workspace, &["bench", "-p", "palisade-core", "--"]).args(args);
+    Ok(call.stream()?.end.exit_code())
+}

@@ -1,0 +1,179 @@
+//! The tiers, as data: what each one is called, what it shows, what it needs and what it runs.
+//!
+//! To add a tier, add an entry here; nothing else knows them by name.
+//! Order: what fails fastest comes first.
+
+use std::fmt::Write;
+
+use crate::{files::Finding, install::Need, links, tidy, workspace::Workspace};
+
+/// A group of steps that shows one thing.
+pub(crate) struct Tier {
+    pub(crate) name: &'static str,
+    pub(crate) shows: &'static str,
+    pub(crate) needs: &'static [Need],
+    pub(crate) steps: &'static [Step],
+}
+
+/// One command or one check.
+pub(crate) struct Step {
+    pub(crate) action: Action,
+    pub(crate) counts: Counts,
+    /// The longest that this may take in seconds; longer is told, but fails nothing: machines differ.
+    pub(crate) bar: Option<u64>,
+}
+
+pub(crate) enum Action {
+    /// cargo with these arguments, under these variables.
+    Cargo(&'static [&'static str], &'static [(&'static str, &'static str)]),
+    /// cargo-deny with these arguments.
+    Deny(&'static [&'static str]),
+    /// cargo-deny against the advisory database, if that can be had.
+    Advisories,
+    /// A look at the committed files, by our own code.
+    Look(&'static str, fn(&Workspace) -> anyhow::Result<Vec<Finding>>),
+}
+
+/// What a step adds to the sum.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Counts {
+    /// Nothing, unless it fails: it only prepares the next step.
+    Nothing,
+    /// One: it holds or it does not.
+    One,
+    /// As many tests as it reports; none at all is a failure, since then it shows nothing.
+    Tests,
+}
+
+const fn step(action: Action, counts: Counts) -> Step {
+    Step { action, counts, bar: None }
+}
+
+const fn cargo(args: &'static [&'static str]) -> Action {
+    Action::Cargo(args, &[])
+}
+
+pub(crate) const TIERS: &[Tier] = &[
+    Tier {
+        name: "format",
+        shows: "one layout for all code",
+        needs: &[Need::Component { name: "rustfmt", command: "fmt" }],
+        steps: &[step(cargo(&["fmt", "--all", "--check"]), Counts::One)],
+    },
+    Tier {
+        name: "lint",
+        shows: "no warning, no forbidden clock, no unordered map",
+        needs: &[Need::Component { name: "clippy", command: "clippy" }],
+        steps: &[step(cargo(&["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]), Counts::One)],
+    },
+    Tier {
+        name: "supply-chain",
+        shows: "licences, bans, sources and known vulnerabilities of what we depend on",
+        needs: &[Need::CargoDeny],
+        steps: &[
+            step(Action::Deny(&["check", "licenses", "bans", "sources"]), Counts::One),
+            step(Action::Advisories, Counts::One),
+        ],
+    },
+    Tier {
+        name: "tests",
+        shows: "unit tests, golden tables, properties and a small model: all that needs nothing but Rust",
+        needs: &[],
+        steps: &[
+            step(cargo(&["test", "--workspace", "--no-run"]), Counts::Nothing),
+            Step { action: cargo(&["test", "--workspace", "--no-fail-fast"]), counts: Counts::Tests, bar: Some(180) },
+        ],
+    },
+    Tier {
+        name: "model",
+        shows: "the promises in every reachable state of small worlds",
+        needs: &[],
+        steps: &[step(
+            // Not `-p palisade-core`: that would select other features and build the dependencies once more.
+            Action::Cargo(
+                &["test", "--workspace", "--test", "model", "--", "--nocapture"],
+                &[("PALISADE_MODEL", "full")],
+            ),
+            Counts::Tests,
+        )],
+    },
+    Tier {
+        name: "docs",
+        shows: "documentation that builds, links that lead somewhere, no trace of one machine",
+        needs: &[Need::Program { name: "git", package: "git" }],
+        steps: &[
+            step(Action::Cargo(&["doc", "--workspace", "--no-deps"], &[("RUSTDOCFLAGS", "-D warnings")]), Counts::One),
+            step(Action::Look("relative links in Markdown resolve", links::broken), Counts::One),
+            step(Action::Look("no machine path, no registry host", tidy::traces), Counts::One),
+            step(Action::Look("every crate takes the workspace's lints", tidy::unlinted), Counts::One),
+        ],
+    },
+    Tier {
+        name: "benches",
+        shows: "the benchmarks still compile; `cargo xtask bench` runs them",
+        needs: &[],
+        steps: &[step(cargo(&["bench", "--no-run", "-p", "palisade-core"]), Counts::One)],
+    },
+];
+
+/// The names, for `--only`.
+pub(crate) fn names() -> Vec<&'static str> {
+    TIERS.iter().map(|tier| tier.name).collect()
+}
+
+/// What `--list` shows: enough to run each step by hand.
+pub(crate) fn list() -> String {
+    let mut text = String::new();
+    for tier in TIERS {
+        let _infallible = writeln!(text, "{}: {}", tier.name, tier.shows);
+        for step in tier.steps {
+            let _infallible = writeln!(text, "    {}", step.action.shown());
+        }
+    }
+    text
+}
+
+impl Action {
+    /// What a person would type, or what is looked at.
+    pub(crate) fn shown(&self) -> String {
+        match self {
+            Self::Cargo(args, variables) => {
+                let set = |(name, value): &(&str, &str)| format!("{name}={} ", quoted(value));
+                let variables: String = variables.iter().map(set).collect();
+                format!("{variables}cargo {}", args.join(" "))
+            }
+            Self::Deny(args) => format!("cargo deny --locked {}", args.join(" ")),
+            Self::Advisories => "cargo deny --locked check advisories".into(),
+            Self::Look(what, _) => format!("(built in) {what}"),
+        }
+    }
+}
+
+fn quoted(value: &str) -> String {
+    if value.contains(' ') { format!("'{value}'") } else { value.into() }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn a_name_means_one_tier() {
+        let distinct: BTreeSet<_> = names().into_iter().collect();
+        assert_eq!(distinct.len(), TIERS.len());
+    }
+
+    #[test]
+    fn every_tier_runs_something() {
+        assert!(TIERS.iter().all(|tier| tier.steps.iter().any(|step| step.counts != Counts::Nothing)));
+    }
+
+    #[test]
+    fn the_list_can_be_pasted_into_a_shell() {
+        let list = list();
+        assert!(list.contains("    PALISADE_MODEL=full cargo test --workspace --test model -- --nocapture\n"));
+        assert!(list.contains("    RUSTDOCFLAGS='-D warnings' cargo doc --workspace --no-deps\n"));
+    }
+}
