@@ -19,6 +19,7 @@ pub mod reason;
 pub mod recover;
 pub mod release;
 pub mod request;
+pub mod resolve;
 pub mod settings;
 pub mod snapshot;
 pub mod time;

@@ -1,8 +1,8 @@
 //! The `FencePolicy`, checked and in the units of `core`.
 //!
-//! Parsed once from the object (`settings`); from here on no value can be missing or out of range.
+//! Made once from the object (`resolve`); from here on no value can be missing or out of range.
 
-use std::collections::BTreeMap;
+use palisade_api::selector::LabelSelector;
 
 use crate::ident::{DriverName, ProviderName, Uid};
 use crate::time::Span;
@@ -65,8 +65,8 @@ pub enum Mode {
 /// Nodes that are left alone.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Exclusions {
-    /// Labels, each of which excludes a node that has it with this value (an empty value: any value).
-    pub labels: BTreeMap<String, String>,
+    /// Any of these excludes a node that it selects.
+    pub selectors: Vec<LabelSelector>,
     /// Honour the marks of other remediators, maintenance tools and autoscalers (`vet/exclusions.rs` lists them).
     pub honour_peers: bool,
 }
@@ -228,13 +228,13 @@ pub struct ReleasePolicy {
 }
 
 impl Default for Policy {
-    /// The defaults of the schema (`settings` has a test that they agree).
+    /// The defaults of the schema; a test in `resolve` holds the two together.
     fn default() -> Self {
         Self {
             uid: Uid::default(),
             mode: Mode::Enforce,
             request_namespaces: vec!["palisade-system".to_owned()],
-            exclusions: Exclusions { labels: BTreeMap::new(), honour_peers: true },
+            exclusions: Exclusions { selectors: Vec::new(), honour_peers: true },
             grace: Span::ZERO,
             startup_quiet: Span::secs(60),
             observer_fresh: Span::secs(15),

@@ -111,7 +111,7 @@ pub struct Observer {
 
 impl Default for Observer {
     fn default() -> Self {
-        Self { outage: Span::from_secs(15), settle: Span::from_secs(40) }
+        Self { outage: Span::from_secs(15), settle: Span::from_secs(60) }
     }
 }
 
@@ -177,7 +177,7 @@ pub struct StorageGates {
 
 impl Default for StorageGates {
     fn default() -> Self {
-        Self { providers: Vec::new(), machine_disruption_budgets: true, max_age: Span::from_secs(60) }
+        Self { providers: Vec::new(), machine_disruption_budgets: true, max_age: Span::from_secs(90) }
     }
 }
 
@@ -210,10 +210,16 @@ impl Default for Flap {
 }
 
 /// Who else must have seen that the node is gone.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Witness {
-    /// Whether every request needs a witness (kubelet port, power state, storage heartbeat, the standby's own view)
-    /// besides the evidence that made it.
+    /// Whether a request that rests on a silent Lease alone waits until a witness (kubelet port, power state, storage
+    /// heartbeat) agrees or the control plane calls the node Unknown. Without it a dead network path fences a node.
     pub required: bool,
+}
+
+impl Default for Witness {
+    fn default() -> Self {
+        Self { required: true }
+    }
 }

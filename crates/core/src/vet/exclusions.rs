@@ -5,8 +5,11 @@
 
 use std::collections::BTreeMap;
 
+use palisade_api::selector::LabelSelector;
+
 use super::{Case, Gate};
 use crate::reason::vet::{HoldReason, RejectReason};
+use crate::resolve::selects;
 use crate::snapshot::NodeView;
 
 /// Our own annotation: people are at work on this node. Its value is for people; `false` means no.
@@ -74,7 +77,7 @@ fn excluded(case: &Case<'_>, node: &NodeView) -> Option<HoldReason> {
     if node.deleting {
         return Some(HoldReason::NodeBeingDeleted);
     }
-    if let Some(label) = matching_label(&rules.labels, node) {
+    if let Some(label) = matching_labels(&rules.selectors, node) {
         return Some(HoldReason::ExcludedByLabel { label });
     }
     if in_maintenance(node) {
@@ -88,12 +91,12 @@ pub(super) fn in_maintenance(node: &NodeView) -> bool {
     node.annotations.get(MAINTENANCE).is_some_and(|value| value != "false")
 }
 
-fn matching_label(excluded: &BTreeMap<String, String>, node: &NodeView) -> Option<String> {
-    let mut found = excluded.iter().filter_map(|(key, wanted)| {
-        let value = node.labels.get(key)?;
-        (wanted.is_empty() || wanted == value).then(|| format!("{key}={value}"))
-    });
-    found.next()
+/// The labels of the node that the first matching selector looked at.
+fn matching_labels(excluded: &[LabelSelector], node: &NodeView) -> Option<String> {
+    let selector = excluded.iter().find(|selector| selects(selector, &node.labels))?;
+    let keys = selector.match_labels.keys().chain(selector.match_expressions.iter().map(|wanted| &wanted.key));
+    let shown = keys.map(|key| format!("{key}={}", node.labels.get(key).map_or("", String::as_str)));
+    Some(shown.collect::<Vec<_>>().join(","))
 }
 
 fn marked_by_peer(node: &NodeView) -> Option<HoldReason> {

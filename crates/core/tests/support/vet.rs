@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 
+use palisade_api::selector::{LabelSelector, Operator, Requirement};
 use palisade_core::ident::{NodeName, Uid};
 use palisade_core::ledger::{Entry, Ledger};
 use palisade_core::policy::{Approval, DomainBrake, Mode, Policy, Rate, Share, WholeDomain, WorkloadRule};
@@ -206,7 +207,14 @@ impl World {
         }
         for label in fact.list("exclude") {
             let (key, value) = label.split_once('=').unwrap_or((&label, ""));
-            policy.exclusions.labels.insert(key.to_owned(), value.to_owned());
+            let mut selector = LabelSelector::default();
+            if value.is_empty() {
+                let key = key.to_owned();
+                selector.match_expressions.push(Requirement { key, operator: Operator::Exists, values: Vec::new() });
+            } else {
+                selector.match_labels.insert(key.to_owned(), value.to_owned());
+            }
+            policy.exclusions.selectors.push(selector);
         }
         policy.exclusions.honour_peers &= !fact.flag("ignore-peers");
         policy.grace = fact.value_or("grace", policy.grace)?;
