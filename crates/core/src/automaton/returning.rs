@@ -9,7 +9,7 @@ use crate::observe::{Memory, NodeSeen, TaintSeen};
 use crate::prove::Class;
 use crate::reason::automaton::{FailReason, MoveReason, WaitReason};
 use crate::reason::prove::ProofEnd;
-use crate::recover::{Lift, next_lift, return_checks, returned};
+use crate::recover::{next_lift, not_lifting_yet, return_checks, returned};
 use crate::settings::{Level, Plan};
 use crate::time::Span;
 
@@ -111,6 +111,17 @@ pub(super) fn recovering(turn: &Turn<'_>, memory: &mut Memory, run: Run) -> Next
     if !return_checks(fence, seen).is_empty() {
         return Next::Record(go(fence, Phase::Returning), MoveReason::Failed { why: not_clean(fence, seen) });
     }
+    // Before the recovery step, too: a method of it (fc-on) may lift what keeps stale writes away from a released volume.
+    let next = match next_lift(fence, seen) {
+        Ok(next) => next,
+        Err(why) => {
+            let wait = WaitReason::AwaitingReturn { why: why.to_string() };
+            return Next::Wait(wait, Some(turn.now + seen.release.look_again));
+        }
+    };
+    if let Some(isolation) = not_lifting_yet(fence) {
+        return Next::Record(lifting(fence, isolation), MoveReason::LiftIntended { method: isolation.method.clone() });
+    }
     let plan = &seen.settings.recovery;
     let done = u32::try_from(plan.levels.len()).unwrap_or(u32::MAX);
     if run.level < done {
@@ -125,12 +136,9 @@ pub(super) fn recovering(turn: &Turn<'_>, memory: &mut Memory, run: Run) -> Next
             RunNext::Exhausted(why) => fail(fence, StepWord::Recovery, why),
         };
     }
-    match next_lift(fence, seen) {
-        Lift::Next(isolation) => lift(turn, memory, run, &isolation, Phase::Recovering),
-        Lift::Blocked(why) => {
-            Next::Wait(WaitReason::AwaitingReturn { why: why.to_string() }, Some(turn.now + seen.release.look_again))
-        }
-        Lift::Nothing => {
+    match next {
+        Some(isolation) => lift(turn, memory, run, &isolation, Phase::Recovering),
+        None => {
             let end = if fence.stopped { End::Stopped } else { End::Recovered };
             Next::Record(go(fence, Phase::Final(end)), MoveReason::Recovered)
         }

@@ -8,25 +8,29 @@ use crate::fence::{Fence, Isolation, IsolationKind, IsolationState, ReleaseState
 use crate::observe::{NodeSeen, Observations};
 use crate::reason::recover::ReturnReason;
 
-/// What is undone next, once the node has passed its return checks.
-pub(crate) enum Lift {
-    /// This isolation.
-    Next(Isolation),
-    /// This one may not be lifted yet.
-    Blocked(ReturnReason),
-    /// Nothing is left.
-    Nothing,
-}
-
 /// The next isolation to lift while recovering: storage, driver, cordon, out-of-service, and our taint last.
-pub(crate) fn next_lift(fence: &Fence, seen: &Observations) -> Lift {
+/// Refuses while any of them may not be lifted yet.
+pub(crate) fn next_lift(fence: &Fence, seen: &Observations) -> Result<Option<Isolation>, ReturnReason> {
     let mut left: Vec<&Isolation> = fence.isolations.iter().collect();
     left.sort_by_key(|isolation| isolation.kind);
-    let Some(next) = left.first() else { return Lift::Nothing };
-    if same_boot_matters(fence, next, seen) {
-        return Lift::Blocked(ReturnReason::OldBoot { method: next.method.to_string() });
+    if let Some(held) = left.iter().find(|isolation| same_boot_matters(fence, isolation, seen)) {
+        return Err(ReturnReason::OldBoot { method: held.method.to_string() });
     }
-    Lift::Next((*next).clone())
+    Ok(left.first().map(|next| (*next).clone()))
+}
+
+/// What a method of the recovery step could lift: the intent has to be on record before that step begins.
+pub(crate) fn not_lifting_yet(fence: &Fence) -> Option<&Isolation> {
+    fence.isolations.iter().find(|isolation| match isolation.kind {
+        IsolationKind::Network | IsolationKind::Storage | IsolationKind::Driver => {
+            isolation.state != IsolationState::Lifting
+        }
+        IsolationKind::Power
+        | IsolationKind::Cordon
+        | IsolationKind::OutOfService
+        | IsolationKind::Quarantine
+        | IsolationKind::NodeDeletion => false,
+    })
 }
 
 /// Whether lifting `isolation` now could let stale writes through.

@@ -4,4 +4,4 @@ mod checks;
 mod lift;
 
 pub use checks::{return_checks, returned};
-pub(crate) use lift::{Lift, next_lift};
+pub(crate) use lift::{next_lift, not_lifting_yet};
