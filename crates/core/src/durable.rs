@@ -77,6 +77,7 @@ pub fn write(fence: &Fence, status: &mut api::NodeFenceStatus) {
         }
         Detach::Forbidden => api::DetachRecord { forbidden: true, ..api::DetachRecord::default() },
     };
+    status.refuted_boot = fence.refuted.as_ref().map(ToString::to_string);
     status.power_sent = fence.power_sent;
     status.stopped = fence.stopped;
 }
@@ -255,6 +256,7 @@ pub fn read(uid: &Uid, node: &NodeName, status: &api::NodeFenceStatus) -> Result
         } else {
             Detach::Edits { done: names(&status.detach.done), adding: names(&status.detach.adding) }
         },
+        refuted: status.refuted_boot.as_deref().map(BootId::from),
         power_sent: status.power_sent,
         stopped: status.stopped,
     })

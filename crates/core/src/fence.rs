@@ -6,7 +6,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::ident::{AttachmentRef, Incarnation, MethodName, NodeName, PodRef, Uid, VolumeName};
+use crate::ident::{AttachmentRef, BootId, Incarnation, MethodName, NodeName, PodRef, Uid, VolumeName};
 use crate::prove::{Basis, Proof, ProofId};
 use crate::reason::automaton::FailReason;
 use crate::time::Span;
@@ -38,6 +38,8 @@ pub struct Fence {
     pub proofs: Vec<Proof>,
     /// Which pods are being released, and how far each has come. Kept across attempts.
     pub releases: Vec<Release>,
+    /// A boot for which a person or a dump vouched, and that then showed life: nobody can vouch for it again.
+    pub refuted: Option<BootId>,
     /// What became of our edit of `volumesInUse`.
     pub detach: Detach,
     /// A power action was sent in this fence, so `Ready` alone no longer ends it.
@@ -62,6 +64,7 @@ impl Fence {
             isolations: Vec::new(),
             proofs: Vec::new(),
             releases: Vec::new(),
+            refuted: None,
             detach: Detach::untouched(),
             power_sent: false,
             stopped: false,

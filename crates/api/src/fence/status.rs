@@ -82,6 +82,10 @@ pub struct NodeFenceStatus {
     /// The newest call of this fence, over all attempts: recorded before each call, so that a lost reply is known to be one.
     #[schemars(range(min = 0))]
     pub calls: u32,
+    /// A boot for which a person or a dump vouched, and that then showed life: nobody can vouch for it again.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "schema::uid")]
+    pub refuted_boot: Option<String>,
     /// A power action was sent, or was about to be: Ready alone no longer ends the fence.
     pub power_sent: bool,
     /// An admin stopped it: only what is half done is finished.
@@ -148,6 +152,7 @@ impl Default for NodeFenceStatus {
             method: None,
             run: None,
             calls: 0,
+            refuted_boot: None,
             power_sent: false,
             stopped: false,
             retries: 0,

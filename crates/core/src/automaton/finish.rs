@@ -3,14 +3,20 @@
 use super::{Next, Turn, go};
 use crate::effect::Effect;
 use crate::fence::{End, Fence, Phase, Slot};
-use crate::observe::{LedgerSeen, NodeSeen};
+use crate::observe::{LedgerSeen, Memory, NodeSeen};
 use crate::reason::automaton::{MoveReason, WaitReason};
 
-pub(super) fn finish(turn: &Turn<'_>, end: End) -> Next {
+pub(super) fn finish(turn: &Turn<'_>, memory: &Memory, end: End) -> Next {
     if let Some(next) = give_slot_back(turn) {
         return next;
     }
     let fence = turn.fence;
+    let crossing = memory.born + turn.seen.settings.send_window;
+    if fence.calls > 0 && turn.now < crossing {
+        // A call of an earlier process could still go out, and nobody would be left to undo it.
+        let left = crossing.since(turn.now);
+        return Next::Wait(WaitReason::AwaitingOldDeadline { left }, Some(crossing));
+    }
     match end {
         End::HeldOff => held_off(turn),
         End::Recovered | End::NeverNeeded | End::Refused | End::NodeGone | End::Stopped => {

@@ -48,9 +48,10 @@ fn after_lost_proof(turn: &Turn<'_>, node: &NodeLive) -> Option<Next> {
     let released = fence.released_any();
     Some(match end {
         // Another boot or another Node: the processes of the old one are gone, whoever switched the machine on.
-        ProofEnd::SignOfLife { sign: LifeSign::NewBoot } | ProofEnd::AnotherNode => {
-            Next::Record(go(fence, Phase::Returning), MoveReason::HealthyAgain)
+        ProofEnd::SignOfLife { sign: LifeSign::NewBoot } => {
+            Next::Record(go(fence, Phase::Returning), MoveReason::BootedAnew)
         }
+        ProofEnd::AnotherNode => Next::Record(go(fence, Phase::Returning), MoveReason::NodeReplaced),
         // The same boot lives, or the device says so: it never was off, or is not any more. Cut it off again, at once.
         ProofEnd::SignOfLife { sign: LifeSign::LeaseRenewed | LifeSign::Heartbeat }
         | ProofEnd::ReadOn
@@ -83,7 +84,7 @@ fn isolate_again(turn: &Turn<'_>, node: &NodeLive) -> Next {
     let Some(target) = &fence.target else { return fail(fence, fence.step_word(), FailReason::NoBoot) };
     let boot = node.boot().unwrap_or(&target.boot).clone();
     let target = crate::ident::Incarnation { node: fence.node.clone(), uid: node.uid.clone(), boot };
-    match super::new::begin(fence, target, &turn.seen.settings.isolation) {
+    match super::new::begin(fence, target, turn.seen) {
         Next::Record(next, _) => Next::Record(next, MoveReason::IsolateAgain),
         other => other,
     }
@@ -115,7 +116,8 @@ fn intended(method: &str, kind: IsolationKind) -> Isolation {
 /// Records the next batch, if there is one.
 fn start(turn: &Turn<'_>) -> Option<Next> {
     let (fence, seen) = (turn.fence, turn.seen);
-    let pods = seen.pods.as_ref()?;
+    // Without the attachments the record would not know what the node has to let go of before it may return.
+    let (pods, _) = seen.pods.as_ref().zip(seen.attachments.as_ref())?;
     let plan = plan(fence, pods, seen);
     if plan.start.is_empty() {
         return None;
@@ -129,7 +131,8 @@ fn start(turn: &Turn<'_>) -> Option<Next> {
 /// One step of what was started. `Err`: nothing to do now, for this reason if there is one.
 fn release(turn: &Turn<'_>, memory: &mut Memory, node: &NodeLive, may_start: bool) -> Result<Next, Option<WaitReason>> {
     let (fence, seen) = (turn.fence, turn.seen);
-    if seen.pods.is_none() && (may_start || !fence.releases.is_empty()) {
+    let unlisted = seen.pods.is_none() || seen.attachments.is_none();
+    if unlisted && (may_start || !fence.releases.is_empty()) {
         return Ok(Next::Do(vec![Effect::ListPods], WaitReason::AwaitingPods));
     }
     // What is to be recorded comes first: an effect that was decided but not emitted would be remembered as sent.
@@ -240,15 +243,14 @@ fn go_on(turn: &Turn<'_>, node: &NodeLive, healthy: bool, wait: Option<WaitReaso
     if fence.in_force(IsolationKind::Power) {
         return after_power_off(turn, node, done, wait);
     }
-    let finishing =
-        fence.releases.iter().any(|release| release.state == ReleaseState::Marked && release.basis.stands(fence));
+    let finishing = finishing(fence);
     if (healthy || fence.stopped) && !finishing {
         return Next::Record(
             go(fence, Phase::Returning),
             if healthy { MoveReason::HealthyAgain } else { MoveReason::StopAsked },
         );
     }
-    let look_again = turn.now + seen.release.look_again;
+    let look_again = look_again(turn, wait.as_ref());
     if fence.stopped || (finishing && !overdue(turn, healthy)) {
         return Next::Wait(wait.unwrap_or(WaitReason::AwaitingRemoval), Some(look_again));
     }
@@ -260,19 +262,20 @@ fn go_on(turn: &Turn<'_>, node: &NodeLive, healthy: bool, wait: Option<WaitReaso
     }
     if power_follows(turn) {
         let run = fence.first_run();
-        let isolations = enter(fence, &seen.settings.power_off, run);
+        let isolations = enter(fence, &seen.settings.power_off, run, seen);
         let next = Fence { isolations, ..go(fence, Phase::PoweringOff(run)) };
         return Next::Record(next, MoveReason::PowerBegins { waited: turn.waited });
     }
     // No power step to come: the node has to come back by itself, or a person brings it.
-    Next::Record(go(fence, Phase::Returning), MoveReason::PowerBegins { waited: turn.waited })
+    Next::Record(go(fence, Phase::Returning), MoveReason::NoPowerStep { waited: turn.waited })
 }
 
 /// The machine is off: keep it so, delete its Node, or switch it on again.
 fn after_power_off(turn: &Turn<'_>, node: &NodeLive, done: bool, wait: Option<WaitReason>) -> Next {
     let (fence, seen) = (turn.fence, turn.seen);
     let waiting = |wait: Option<WaitReason>| {
-        Next::Wait(wait.unwrap_or(WaitReason::NothingToRelease), Some(turn.now + seen.release.look_again))
+        let again = look_again(turn, wait.as_ref());
+        Next::Wait(wait.unwrap_or(WaitReason::NothingToRelease), Some(again))
     };
     if seen.settings.stay_off && !fence.stopped && !seen.admin.resume {
         return if done { Next::Record(go(fence, Phase::Returning), MoveReason::HeldOff) } else { waiting(wait) };
@@ -281,12 +284,26 @@ fn after_power_off(turn: &Turn<'_>, node: &NodeLive, done: bool, wait: Option<Wa
         return if done { delete_node(turn, node) } else { waiting(wait) };
     }
     let timed_out = turn.waited >= seen.settings.release_timeout;
-    if done || timed_out || fence.stopped {
-        let why = if done { MoveReason::OnIntended } else { MoveReason::ReleaseTimedOut { waited: turn.waited } };
+    let stopped = fence.stopped && !finishing(fence);
+    if done || timed_out || stopped {
+        let why =
+            if done || stopped { MoveReason::OnIntended } else { MoveReason::ReleaseTimedOut { waited: turn.waited } };
         return Next::Record(go(fence, Phase::PoweringOn(fence.first_run())), why);
     }
-    let until: Tick = turn.now + (seen.settings.release_timeout - turn.waited);
-    Next::Wait(wait.unwrap_or(WaitReason::AwaitingDetach), Some(until))
+    let until = (turn.now + (seen.settings.release_timeout - turn.waited)).min(look_again(turn, wait.as_ref()));
+    Next::Wait(wait.unwrap_or(WaitReason::NothingToRelease), Some(until))
+}
+
+/// When to look again: a volume that does not go is nudged, and later taken away by hand, as soon as its time has come.
+fn look_again(turn: &Turn<'_>, wait: Option<&WaitReason>) -> Tick {
+    let detaching = matches!(wait, Some(WaitReason::AwaitingDetach | WaitReason::DriverRefuses { .. }));
+    let patience = if detaching { turn.seen.settings.detach_patience } else { turn.seen.release.look_again };
+    turn.now + patience.min(turn.seen.release.look_again)
+}
+
+/// Whether a group is marked and may still be finished: a mark cannot be undone.
+fn finishing(fence: &Fence) -> bool {
+    fence.releases.iter().any(|release| release.state == ReleaseState::Marked && release.basis.stands(fence))
 }
 
 /// Whether a pod stays only for now: by pace or budget, not by its nature.

@@ -4,10 +4,10 @@ use super::{Next, Turn, go};
 use crate::fence::{Fence, IsolationKind, IsolationState, Phase, Run, StepWord};
 use crate::isolate::{RunNext, enter, run_cut_off};
 use crate::observe::{Memory, NodeSeen};
-use crate::prove::{LifeSigns, Proof, Verified, dumping, person_said};
+use crate::prove::{LifeSigns, Proof, ReadPath, Verified, dumping, person_said};
 use crate::reason::automaton::{FailReason, MoveReason, WaitReason};
 use crate::recover::returned;
-use crate::settings::Plan;
+use crate::settings::{Method, Plan};
 
 pub(super) fn isolating(turn: &Turn<'_>, memory: &mut Memory, run: Run) -> Next {
     let fence = turn.fence;
@@ -40,8 +40,9 @@ pub(super) fn cut_off(
         RunNext::Do(effects, wait) => Next::Do(effects, wait),
         RunNext::Wait(wait) => Next::Wait(wait, Some(turn.now + turn.seen.settings.send_window)),
         RunNext::Advance(next, why) => {
-            let isolations = enter(fence, plan, next);
-            Next::Record(Fence { phase: phase(next), isolations, ..settled(fence, plan, run, next) }, why)
+            let settled = settled(fence, plan, run, next);
+            let isolations = enter(&settled, plan, next, turn.seen);
+            Next::Record(Fence { phase: phase(next), isolations, ..settled }, why)
         }
         RunNext::Succeeded(proofs) => isolated(fence, plan, run, step, proofs),
         RunNext::Exhausted(why) => {
@@ -61,7 +62,8 @@ fn isolated(fence: &Fence, plan: &Plan, run: Run, by: StepWord, proofs: Vec<Proo
     let mut next = go(fence, Phase::Isolated { by });
     let level = plan.levels.get(run.level as usize).map_or(&[][..], |level| &level.methods);
     for isolation in &mut next.isolations {
-        if level.iter().any(|method| method.name == isolation.method) {
+        let read_back = |method: &&Method| method.name == isolation.method && method.path != ReadPath::Declared;
+        if level.iter().any(|method| read_back(&method)) {
             isolation.state = IsolationState::InForce;
         }
     }
@@ -76,6 +78,7 @@ fn settled(fence: &Fence, plan: &Plan, run: Run, next: Run) -> Fence {
     if next.level == run.level
         && next.method > run.method
         && let Some(method) = plan.method(run.level, run.method)
+        && method.path != ReadPath::Declared
     {
         for isolation in fence.isolations.iter_mut().filter(|isolation| isolation.method == method.name) {
             isolation.state = IsolationState::InForce;
@@ -94,7 +97,9 @@ fn power_sent(fence: &Fence) -> bool {
 pub(super) fn vouched(turn: &Turn<'_>, by: StepWord, onward: &Fence) -> Option<Next> {
     let (fence, seen) = (turn.fence, turn.seen);
     let (target, NodeSeen::There(node)) = (fence.target.as_ref()?, &seen.node) else { return None };
-    if fence.stopped || fence.proofs_in_force().any(|proof| proof.class().whole_node()) {
+    // A word that was belied by a sign of life is not taken up again for the same boot.
+    let refuted = fence.refuted.as_ref() == Some(&target.boot);
+    if fence.stopped || refuted || fence.proofs_in_force().any(|proof| proof.class().whole_node()) {
         return None;
     }
     let same = node.uid == target.uid && node.boot() == Some(&target.boot);
@@ -106,12 +111,6 @@ pub(super) fn vouched(turn: &Turn<'_>, by: StepWord, onward: &Fence) -> Option<N
     };
     if !node.live {
         return Some(Next::Do(vec![crate::effect::Effect::ReadNode], WaitReason::AwaitingNode));
-    }
-    // A confirmation ends at the first sign of life: one that ended is not taken up again for the same boot.
-    let spent =
-        |proof: &Proof| proof.ended().is_some() && proof.class().whole_node() && proof.attempt() == fence.attempt;
-    if fence.proofs.iter().any(spent) {
-        return None;
     }
     let id = onward.next_proof();
     let baseline: LifeSigns = node.life.clone();

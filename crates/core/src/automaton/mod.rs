@@ -15,7 +15,7 @@ mod voiding;
 
 use crate::effect::{Effect, NodeGuard};
 use crate::fence::{Fence, Phase, Slot};
-use crate::observe::{LedgerSeen, Memory, NodeLive, Observations};
+use crate::observe::{LedgerSeen, Memory, NodeLive, NodeSeen, Observations};
 use crate::reason::automaton::{MoveReason, WaitReason};
 use crate::time::{Span, Tick};
 
@@ -96,7 +96,8 @@ pub fn step(state: State, seen: &Observations, now: Tick) -> (State, Decision) {
                     Decision { effects: vec![record], waits: None, look_again: None },
                 );
             }
-            let look_again = Some(look_again.map_or(checkpoint, |at| at.min(checkpoint)));
+            let look_again =
+                if timed { Some(look_again.map_or(checkpoint, |at| at.min(checkpoint))) } else { look_again };
             (State { fence, memory }, Decision { effects: Vec::new(), waits: Some(waits), look_again })
         }
     }
@@ -136,6 +137,9 @@ fn decide(turn: &Turn<'_>, memory: &mut Memory) -> Next {
     if let Some(next) = slot(turn) {
         return next;
     }
+    if let Some(next) = replaced(turn) {
+        return next;
+    }
     match &turn.fence.phase {
         Phase::New => new::new(turn),
         Phase::Isolating(run) => isolating::isolating(turn, memory, *run),
@@ -144,7 +148,7 @@ fn decide(turn: &Turn<'_>, memory: &mut Memory) -> Next {
         Phase::PoweringOn(run) => power::powering_on(turn, memory, *run),
         Phase::Returning => returning::returning(turn),
         Phase::Recovering(run) => returning::recovering(turn, memory, *run),
-        Phase::Final(end) => finish::finish(turn, *end),
+        Phase::Final(end) => finish::finish(turn, memory, *end),
         Phase::Failed { at, why } => failed::failed(turn, *at, why),
     }
 }
@@ -157,6 +161,13 @@ fn admin(turn: &Turn<'_>) -> Option<Next> {
     }
     let why = if turn.seen.admin.stop { MoveReason::StopAsked } else { MoveReason::ResumeAsked };
     Some(Next::Record(Fence { stopped: turn.seen.admin.stop, ..fence.clone() }, why))
+}
+
+/// I4: a Node of the same name that is another object is not the one that was to be fenced.
+fn replaced(turn: &Turn<'_>) -> Option<Next> {
+    let (Some(target), NodeSeen::There(node)) = (&turn.fence.target, &turn.seen.node) else { return None };
+    let cuts = matches!(turn.fence.phase, Phase::Isolating(_) | Phase::Isolated { .. } | Phase::PoweringOff(_));
+    (cuts && node.uid != target.uid).then(|| Next::Record(go(turn.fence, Phase::Returning), MoveReason::NodeReplaced))
 }
 
 /// I3: nothing is cut off or released without a slot, and the slot is on record before anything is done.
@@ -188,7 +199,7 @@ pub(crate) fn take_slot(turn: &Turn<'_>) -> Next {
     match turn.seen.ledger {
         LedgerSeen::Present => Next::Record(Fence { slot: Slot::Held, ..turn.fence.clone() }, MoveReason::SlotTaken),
         LedgerSeen::Absent => Next::Do(vec![Effect::TakeSlot], WaitReason::AwaitingSlot),
-        LedgerSeen::Unknown => Next::Wait(WaitReason::AwaitingSlot, None),
+        LedgerSeen::Unknown => Next::Wait(WaitReason::AwaitingSlot, Some(turn.now + turn.seen.release.look_again)),
     }
 }
 

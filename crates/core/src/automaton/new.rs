@@ -8,7 +8,7 @@ use crate::effect::Effect;
 use crate::fence::{End, Fence, Phase, Slot};
 use crate::ident::Incarnation;
 use crate::isolate::enter;
-use crate::observe::{NodeSeen, Vetted};
+use crate::observe::{NodeSeen, Observations, Vetted};
 use crate::reason::automaton::{FailReason, MoveReason, WaitReason};
 use crate::recover::returned;
 
@@ -27,7 +27,9 @@ pub(super) fn new(turn: &Turn<'_>) -> Next {
     if !fence.left_traces() {
         match seen.vetted {
             Vetted::Open => {}
-            Vetted::Closed => return Next::Wait(WaitReason::VettingClosed, None),
+            Vetted::Closed => {
+                return Next::Wait(WaitReason::VettingClosed, Some(turn.now + seen.release.look_again));
+            }
             Vetted::Refused => return end_or_return(turn, End::Refused, MoveReason::VettingRefused),
         }
     }
@@ -42,13 +44,13 @@ pub(super) fn new(turn: &Turn<'_>) -> Next {
         return Next::Record(super::go(fence, failed), MoveReason::Failed { why: FailReason::NoBoot });
     };
     let target = Incarnation { node: fence.node.clone(), uid: node.uid.clone(), boot: boot.clone() };
-    begin(fence, target, &seen.settings.isolation)
+    begin(fence, target, seen)
 }
 
 /// A new attempt: old proofs are dropped, and the first method's intent is on record.
-pub(super) fn begin(fence: &Fence, target: Incarnation, plan: &crate::settings::Plan) -> Next {
+pub(super) fn begin(fence: &Fence, target: Incarnation, seen: &Observations) -> Next {
     let run = fence.first_run();
-    let isolations = enter(fence, plan, run);
+    let isolations = enter(fence, &seen.settings.isolation, run, seen);
     let next = Fence { phase: Phase::Isolating(run), target: Some(target), isolations, ..fence.next_attempt() };
     let attempt = next.attempt;
     Next::Record(next, MoveReason::IsolationBegins { attempt })

@@ -10,15 +10,20 @@ use super::returning::lift;
 use super::{Next, Turn, go};
 use crate::fence::{Fence, Isolation, IsolationKind, IsolationState, Phase, Run, StepWord};
 use crate::isolate::{RunNext, plugs_behind, read_for, run_restore};
-use crate::observe::{Memory, NodeSeen, ReadId};
+use crate::observe::{CallId, Memory, NodeSeen, ReadId};
 use crate::prove::{Class, Judged, judge};
 use crate::reason::automaton::{FailReason, MoveReason, WaitReason};
 use crate::reason::prove::ProofEnd;
+use crate::recover::returned;
 
 pub(super) fn powering_off(turn: &Turn<'_>, memory: &mut Memory, run: Run) -> Next {
     let fence = turn.fence;
     if fence.stopped {
         return Next::Record(go(fence, Phase::Isolated { by: StepWord::PowerManagement }), MoveReason::StopAsked);
+    }
+    let sent = memory.sent.is_some_and(|(call, _)| call == CallId::of(fence.attempt, &run));
+    if returned(turn.seen) && !fence.power_sent && !sent {
+        return Next::Record(go(fence, Phase::Returning), MoveReason::HealthyAgain);
     }
     let plan = &turn.seen.settings.power_off;
     cut_off(turn, memory, plan, run, StepWord::PowerManagement, Phase::PoweringOff)
@@ -33,6 +38,9 @@ pub(super) fn powering_on(turn: &Turn<'_>, memory: &mut Memory, run: Run) -> Nex
     }
     if let Some(next) = before_on(turn, memory, run) {
         return next;
+    }
+    if !fence.isolated_by(IsolationKind::Power) {
+        return Next::Record(go(fence, Phase::Returning), MoveReason::PoweredOn);
     }
     match run_restore(&seen.settings.power_on, run, fence, memory, seen, turn.now) {
         RunNext::Do(effects, wait) => Next::Do(effects, wait),
@@ -50,7 +58,7 @@ pub(super) fn powering_on(turn: &Turn<'_>, memory: &mut Memory, run: Run) -> Nex
 /// What has to be true before the machine may be switched on.
 fn before_on(turn: &Turn<'_>, memory: &mut Memory, run: Run) -> Option<Next> {
     let (fence, seen) = (turn.fence, turn.seen);
-    if seen.settings.power_on.levels.is_empty() {
+    if fence.isolated_by(IsolationKind::Power) && seen.settings.power_on.levels.is_empty() {
         return Some(fail(fence, StepWord::PowerManagement, FailReason::NoLevels));
     }
     match &seen.node {
@@ -65,7 +73,11 @@ fn before_on(turn: &Turn<'_>, memory: &mut Memory, run: Run) -> Option<Next> {
             Some(_) => return Some(Next::Wait(WaitReason::PodsNameTheNode, Some(turn.now + seen.release.look_again))),
         },
     }
-    if let Some(network) = fence.isolations.iter().find(|isolation| isolation.kind == IsolationKind::Network) {
+    // One that was never read back (its switch is dead, say) must not keep the machine off: it is lifted when the node is back.
+    let network = |isolation: &&Isolation| {
+        isolation.kind == IsolationKind::Network && (isolation.state != IsolationState::Intended || seen.admin.resume)
+    };
+    if let Some(network) = fence.isolations.iter().find(network) {
         return Some(lift_network(turn, memory, run, network));
     }
     let still_standing = fence.proofs_in_force().any(|proof| proof.class().whole_node());

@@ -1,5 +1,6 @@
 //! Automaton / returning: wait until the node is healthy and clean; then recover it and undo what was done.
 
+use super::isolated::lift_out_of_service;
 use super::isolating::fail;
 use super::{Next, Turn, go, guard};
 use crate::effect::{Effect, NodeChange, NodePatch};
@@ -15,6 +16,12 @@ use crate::time::Span;
 
 pub(super) fn returning(turn: &Turn<'_>) -> Next {
     let (fence, seen) = (turn.fence, turn.seen);
+    if let NodeSeen::There(node) = &seen.node
+        && fence.isolated_by(IsolationKind::OutOfService)
+    {
+        // Gone at the first sign of life, and before a machine is kept off: a Ready node with it can lose volumes in use.
+        return lift_out_of_service(turn, node);
+    }
     if seen.settings.stay_off && fence.isolated_by(IsolationKind::Power) && !fence.stopped && !seen.admin.resume {
         return Next::Record(go(fence, Phase::Final(End::HeldOff)), MoveReason::HeldOff);
     }
@@ -23,6 +30,10 @@ pub(super) fn returning(turn: &Turn<'_>) -> Next {
     }
     if fence.isolated_by(IsolationKind::Power) && !returned(seen) {
         // Stopped, or somebody else's doing: a machine is never left off without a word.
+        return switch_on(fence);
+    }
+    if fence.isolated_by(IsolationKind::Network) && !returned(seen) && seen.admin.resume {
+        // Cut off from the network it cannot come back; a person says that it may be lifted now.
         return switch_on(fence);
     }
     if !returned(seen) {
@@ -136,13 +147,11 @@ pub(super) fn recovering(turn: &Turn<'_>, memory: &mut Memory, run: Run) -> Next
             RunNext::Exhausted(why) => fail(fence, StepWord::Recovery, why),
         };
     }
-    match next {
-        Some(isolation) => lift(turn, memory, run, &isolation, Phase::Recovering),
-        None => {
-            let end = if fence.stopped { End::Stopped } else { End::Recovered };
-            Next::Record(go(fence, Phase::Final(end)), MoveReason::Recovered)
-        }
+    if let Some(isolation) = next {
+        return lift(turn, memory, run, &isolation, Phase::Recovering);
     }
+    let end = if fence.stopped { End::Stopped } else { End::Recovered };
+    Next::Record(go(fence, Phase::Final(end)), MoveReason::Recovered)
 }
 
 fn not_clean(fence: &Fence, seen: &crate::observe::Observations) -> FailReason {

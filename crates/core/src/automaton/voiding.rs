@@ -23,6 +23,9 @@ pub(super) fn voided(turn: &Turn<'_>, memory: &Memory) -> Option<Next> {
         let Some(end) = end_of(turn, memory, before).filter(|_| before.in_force_for(fence)) else { continue };
         why.get_or_insert(MoveReason::ProofVoided { class: before.class(), why: end.clone() });
         proof.end(end);
+        if matches!(before.class(), Class::Confirmed | Class::Kdump) {
+            next.refuted = Some(before.target().boot.clone());
+        }
     }
     why.map(|why| Next::Record(next, why))
 }

@@ -31,10 +31,11 @@ pub(crate) enum RunNext {
 type Plug = (MethodName, Box<str>);
 
 /// The fence with `run` entered: the intent of its method is among the isolations.
-pub(crate) fn enter(fence: &Fence, plan: &Plan, run: Run) -> Vec<Isolation> {
+pub(crate) fn enter(fence: &Fence, plan: &Plan, run: Run, seen: &Observations) -> Vec<Isolation> {
     let mut isolations = fence.isolations.clone();
     if let Some(method) = plan.method(run.level, run.method)
         && let Some(kind) = kind_of(method)
+        && !(kind == IsolationKind::Cordon && cordoned_by_others(fence, seen))
     {
         let known = isolations.iter_mut().find(|isolation| isolation.method == method.name && isolation.kind == kind);
         match known {
@@ -46,6 +47,12 @@ pub(crate) fn enter(fence: &Fence, plan: &Plan, run: Run) -> Vec<Isolation> {
         }
     }
     isolations
+}
+
+/// The node is cordoned, and not by us: recovery must leave it so.
+fn cordoned_by_others(fence: &Fence, seen: &Observations) -> bool {
+    let cordoned = matches!(&seen.node, NodeSeen::There(node) if node.cordoned);
+    cordoned && !fence.isolated_by(IsolationKind::Cordon)
 }
 
 /// What a method leaves behind that has to be undone.
@@ -75,17 +82,18 @@ pub(crate) fn run_cut_off(
     let Some(method) = plan.method(run.level, run.method) else {
         return RunNext::Exhausted(FailReason::ConfigChanged);
     };
-    if kind_of(method).is_some_and(|kind| !intended(fence, &method.name, kind)) {
+    let others_cordon = method.action == Action::Cordon && cordoned_by_others(fence, seen);
+    if kind_of(method).is_some_and(|kind| !intended(fence, &method.name, kind)) && !others_cordon {
         // The config changed under a running step: the intent comes first, whatever was planned before.
         return RunNext::Advance(run, MoveReason::NextMethod { level: run.level, method: run.method });
     }
     match method.action {
         Action::CutOff => cut_off(plan, run, method, fence, memory, seen, now),
-        Action::FenceByDriver => passed(plan, run, fence, memory, seen),
+        Action::FenceByDriver => passed(plan, run, fence, memory, seen, now),
         Action::Cordon | Action::Uncordon | Action::Run | Action::Restore => {
             match send(run, method, fence, memory, seen, now) {
                 Sent::Next(next) => next,
-                Sent::Accepted => passed(plan, run, fence, memory, seen),
+                Sent::Accepted => passed(plan, run, fence, memory, seen, now),
                 Sent::Failed(why) => failed(plan, run, method, why),
             }
         }
@@ -148,7 +156,7 @@ fn await_off(
 ) -> RunNext {
     if method.path == ReadPath::Declared {
         // Nothing can be read back: the level goes on, without a proof from this method.
-        return passed(plan, run, fence, memory, seen);
+        return passed(plan, run, fence, memory, seen, now);
     }
     let (plugs, stable_off) = plugs_up_to(plan, run);
     let accepted = memory.sent.map_or(now, |(_, at)| at);
@@ -156,12 +164,16 @@ fn await_off(
         Some((_, reads, _)) if memory.reads_since_sent => judge(reads, &plugs, stable_off),
         _ => return read(memory, seen, plugs, stable_off, now),
     };
-    let name = || method.name.clone();
+    // The last read covers the whole level: whoever is not off is named, even if its own turn is long over.
+    let reads = memory.last_read.as_ref().map_or(&[][..], |(_, reads, _)| reads);
+    let not_off = plugs.iter().find(|plug| judge(reads, std::slice::from_ref(plug), stable_off) != Judged::Off);
+    let culprit = not_off.map_or_else(|| method.name.clone(), |(method, _)| method.clone());
+    let name = || culprit.clone();
     match judged {
         Judged::Off if method.proves == Some(Class::Power) && !method.tells_hibernation && !run.seen_running => {
             failed(plan, run, method, FailReason::CannotTellHibernated { method: name() })
         }
-        Judged::Off => passed(plan, run, fence, memory, seen),
+        Judged::Off => passed(plan, run, fence, memory, seen, now),
         Judged::NotSteady { .. } | Judged::On | Judged::Unknown if now < accepted + seen.settings.settle => {
             read(memory, seen, plugs, stable_off, now)
         }
@@ -172,10 +184,16 @@ fn await_off(
 }
 
 /// The method has succeeded: the next one, or the level's proofs.
-fn passed(plan: &Plan, run: Run, fence: &Fence, memory: &Memory, seen: &Observations) -> RunNext {
+fn passed(plan: &Plan, run: Run, fence: &Fence, memory: &mut Memory, seen: &Observations, now: Tick) -> RunNext {
     if plan.method(run.level, run.method + 1).is_some() {
         let next = Run { method: run.method + 1, tries: 0, call: run.call + 1, seen_running: false, ..run };
         return RunNext::Advance(next, MoveReason::NextMethod { level: next.level, method: next.method });
+    }
+    let (plugs, stable_off) = plugs_up_to(plan, run);
+    let reads = memory.last_read.as_ref().map_or(&[][..], |(_, reads, _)| reads);
+    if !plugs.is_empty() && judge(reads, &plugs, stable_off) != Judged::Off {
+        // The level ends with a method that is not read, or another process read the others: nothing is in force unread.
+        return read(memory, seen, plugs, stable_off, now);
     }
     RunNext::Succeeded(proofs(plan, run, fence, memory, seen))
 }
@@ -256,7 +274,7 @@ pub(crate) fn run_restore(
         Sent::Accepted if method.action == Action::Restore && method.path != ReadPath::Declared => {
             await_on(plan, run, method, fence, memory, seen, now)
         }
-        Sent::Accepted => passed(plan, run, fence, memory, seen),
+        Sent::Accepted => passed(plan, run, fence, memory, seen, now),
     }
 }
 
@@ -278,7 +296,7 @@ fn await_on(
         _ => return read(memory, seen, plugs, Span::ZERO, now),
     };
     if on {
-        passed(plan, run, fence, memory, seen)
+        passed(plan, run, fence, memory, seen, now)
     } else if now < accepted + seen.settings.settle {
         read(memory, seen, plugs, Span::ZERO, now)
     } else {
@@ -311,8 +329,12 @@ fn send(run: Run, method: &Method, fence: &Fence, memory: &mut Memory, seen: &Ob
         }
         Some(CallOutcome::Refused) => Sent::Failed(FailReason::CallRefused { method: method.name.clone() }),
         Some(CallOutcome::Unknown) => Sent::Failed(FailReason::CallUnknown { method: method.name.clone() }),
-        Some(CallOutcome::Pending) => Sent::Next(RunNext::Wait(waiting)),
-        None if sent(run, fence, memory) => {
+        Some(CallOutcome::Pending) if !sent(run, fence, memory) => {
+            // A Job of an earlier process: it gets the whole time, from when we found it.
+            memory.note_sent(call, now);
+            Sent::Next(RunNext::Wait(waiting))
+        }
+        Some(CallOutcome::Pending) | None if sent(run, fence, memory) => {
             let lost = memory.sent.is_some_and(|(_, at)| now > at + seen.settings.send_window + seen.settings.settle);
             if lost {
                 // Nobody answers for it any more: that is Unknown, not a no.
@@ -321,7 +343,7 @@ fn send(run: Run, method: &Method, fence: &Fence, memory: &mut Memory, seen: &Ob
                 Sent::Next(RunNext::Wait(waiting))
             }
         }
-        None => {
+        Some(CallOutcome::Pending) | None => {
             memory.note_sent(call, now);
             let call = DeviceCall {
                 call,

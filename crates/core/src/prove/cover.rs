@@ -13,7 +13,7 @@ use crate::observe::{Access, Mount, Observations, PodSeen, VolumeSeen};
 use crate::reason::release::KeepReason;
 
 /// What a release stands on.
-#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Basis {
     proofs: BTreeSet<ProofId>,
     unpublish: BTreeSet<VolumeName>,
@@ -21,6 +21,11 @@ pub struct Basis {
 }
 
 impl Basis {
+    /// Nothing yet. It stands for nobody.
+    const fn empty() -> Self {
+        Self { proofs: BTreeSet::new(), unpublish: BTreeSet::new(), guard: false }
+    }
+
     /// Proofs in force when the release was planned. They are read back after the mark.
     pub fn proofs(&self) -> &BTreeSet<ProofId> {
         &self.proofs
@@ -43,7 +48,7 @@ impl Basis {
 
     /// Whether every proof that it names still stands.
     pub fn stands(&self, fence: &Fence) -> bool {
-        self.proofs.iter().all(|id| fence.proofs_in_force().any(|proof| proof.id() == *id))
+        *self != Self::empty() && self.proofs.iter().all(|id| fence.proofs_in_force().any(|proof| proof.id() == *id))
     }
 }
 
@@ -62,7 +67,7 @@ pub enum Coverage {
 pub fn cover(fence: &Fence, pod: &PodSeen, seen: &Observations) -> Coverage {
     let proofs: Vec<&Proof> = fence.proofs_in_force().collect();
     if let Some(whole) = proofs.iter().find(|proof| proof.class().whole_node()) {
-        return Coverage::Node(Basis { proofs: BTreeSet::from([whole.id()]), ..Basis::default() });
+        return Coverage::Node(Basis { proofs: BTreeSet::from([whole.id()]), ..Basis::empty() });
     }
     let volumes = match writable_volumes(pod, seen) {
         Ok(volumes) => volumes,
@@ -73,6 +78,9 @@ pub fn cover(fence: &Fence, pod: &PodSeen, seen: &Observations) -> Coverage {
         // Neither network nor storage: what is left is the node's own disk, which nobody else reads.
         basis.proofs.insert(network.id());
         return Coverage::Node(basis);
+    }
+    if !pod.mounts.iter().any(|mount| matches!(mount, Mount::Claim { .. })) && !proofs.is_empty() {
+        return Coverage::Missing(KeepReason::NoClaim);
     }
     volumes_basis(fence, &proofs, &volumes, seen).map_or_else(Coverage::Missing, Coverage::Volumes)
 }
@@ -105,7 +113,7 @@ fn storage_proof<'a>(proofs: &[&'a Proof], volume: &VolumeSeen) -> Option<&'a Pr
 }
 
 fn storage_basis(proofs: &[&Proof], volumes: &[&VolumeSeen]) -> Result<Basis, KeepReason> {
-    let mut basis = Basis::default();
+    let mut basis = Basis::empty();
     for volume in volumes {
         let proof = storage_proof(proofs, volume).ok_or_else(|| missing(volume))?;
         basis.proofs.insert(proof.id());
@@ -123,7 +131,7 @@ fn volumes_basis(
         .isolations
         .iter()
         .any(|isolation| isolation.kind == IsolationKind::Driver && isolation.state == IsolationState::InForce);
-    let mut basis = Basis::default();
+    let mut basis = Basis::empty();
     for volume in volumes {
         if let Some(proof) = storage_proof(proofs, volume) {
             basis.proofs.insert(proof.id());
@@ -137,7 +145,7 @@ fn volumes_basis(
             return Err(missing(volume));
         }
     }
-    if basis == Basis::default() {
+    if basis == Basis::empty() {
         // Nothing to write to is not the same as cut off: it may still answer on the network.
         return Err(KeepReason::NoProof);
     }

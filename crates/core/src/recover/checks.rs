@@ -6,7 +6,8 @@
 use std::collections::BTreeSet;
 
 use crate::fence::{Fence, ReleaseState};
-use crate::observe::{NodeLive, NodeSeen, Observations};
+use crate::ident::VolumeName;
+use crate::observe::{NodeLive, NodeSeen, Observations, PodSeen};
 use crate::reason::recover::ReturnReason;
 use crate::snapshot::Ready;
 
@@ -35,7 +36,10 @@ pub fn return_checks(fence: &Fence, seen: &Observations) -> Vec<ReturnReason> {
     match &seen.attachments {
         None => against.push(ReturnReason::AttachmentsNotListed),
         Some(attachments) => {
-            let left = attachments.iter().filter(|seen| recorded.contains(&seen.attachment));
+            let by_right = mounted_by_right(fence, seen);
+            let left = attachments
+                .iter()
+                .filter(|seen| recorded.contains(&seen.attachment) && !by_right.contains(&seen.volume));
             against.extend(left.map(|seen| ReturnReason::AttachmentLeft { attachment: seen.attachment.to_string() }));
         }
     }
@@ -61,14 +65,15 @@ fn readiness(node: &NodeLive, seen: &Observations, against: &mut Vec<ReturnReaso
 fn volumes_in_use(fence: &Fence, node: &NodeLive, seen: &Observations) -> Vec<ReturnReason> {
     let released = fence.releases.iter().filter(|release| release.state >= ReleaseState::Removed);
     let volumes: BTreeSet<_> = released.flat_map(|release| &release.volumes).collect();
-    let mut by_right = BTreeSet::new();
-    for pod in seen.pods.iter().flatten().filter(|pod| !pod.completed) {
-        let released = fence.releases.iter().any(|release| release.pod.uid == pod.pod.uid);
-        if !released {
-            by_right.extend(crate::release::volumes_of(pod, seen));
-        }
-    }
+    let by_right = mounted_by_right(fence, seen);
     let used =
         volumes.into_iter().filter(|volume| node.volumes_in_use.contains(*volume) && !by_right.contains(*volume));
     used.map(|volume| ReturnReason::VolumeInUse { volume: volume.to_string() }).collect()
+}
+
+/// Volumes that pods of the node mount which were not released: those are there by right.
+fn mounted_by_right<'a>(fence: &Fence, seen: &'a Observations) -> BTreeSet<&'a VolumeName> {
+    let released = |pod: &PodSeen| fence.releases.iter().any(|release| release.pod.uid == pod.pod.uid);
+    let rightful = seen.pods.iter().flatten().filter(|pod| !pod.completed && !released(pod));
+    rightful.flat_map(|pod| crate::release::volumes_of(pod, seen)).collect()
 }

@@ -35,10 +35,11 @@ pub(crate) fn not_lifting_yet(fence: &Fence) -> Option<&Isolation> {
 
 /// Whether lifting `isolation` now could let stale writes through.
 fn same_boot_matters(fence: &Fence, isolation: &Isolation, seen: &Observations) -> bool {
-    let guards_data = matches!(isolation.kind, IsolationKind::Storage | IsolationKind::Driver);
+    let guards_data = matches!(isolation.kind, IsolationKind::Network | IsolationKind::Storage | IsolationKind::Driver);
     let released = fence.releases.iter().any(|release| release.state > ReleaseState::Intended);
     let already_lifting = isolation.state == IsolationState::Lifting;
-    if !guards_data || !released || already_lifting {
+    let by_a_person = isolation.kind == IsolationKind::Network && seen.admin.resume;
+    if !guards_data || !released || already_lifting || by_a_person {
         return false;
     }
     if seen.settings.undo.get(&isolation.method).is_some_and(|method| method.revokes_sessions) {
@@ -47,8 +48,9 @@ fn same_boot_matters(fence: &Fence, isolation: &Isolation, seen: &Observations) 
     !booted_since(fence, seen)
 }
 
-/// Whether the node runs another boot than the one that was cut off. A boot that nobody reports is not a new one.
+/// Whether the node runs another boot than the one that was cut off. A boot that nobody reports is not a new one, and a
+/// Node object that was made anew says nothing about the machine behind it.
 fn booted_since(fence: &Fence, seen: &Observations) -> bool {
     let (Some(target), NodeSeen::There(node)) = (&fence.target, &seen.node) else { return false };
-    node.boot().is_some_and(|boot| *boot != target.boot) || node.uid != target.uid
+    node.boot().is_some_and(|boot| *boot != target.boot)
 }

@@ -35,14 +35,17 @@ pub(crate) fn detach(fence: &Fence, memory: &mut Memory, seen: &Observations, no
     };
     let free = free_volumes(&removed, seen);
     let waiting: Vec<&AttachmentSeen> = attachments.iter().filter(|seen| free.contains(&seen.volume)).collect();
-    if let Some(done) = detached(fence, &waiting) {
-        return done;
-    }
     if let Some(step) = edit(fence, node, &free) {
         return step;
     }
+    if let Some(done) = detached(fence, &waiting) {
+        return done;
+    }
     let effects = by_hand(fence, memory, node, &waiting, seen, now);
-    Detaching::Do(effects, WaitReason::AwaitingDetach)
+    let refused = waiting.iter().find_map(|seen| seen.detach_error.as_deref());
+    let wait =
+        refused.map_or(WaitReason::AwaitingDetach, |error| WaitReason::DriverRefuses { error: error.to_owned() });
+    Detaching::Do(effects, wait)
 }
 
 /// Volumes of removed pods that no pod object of the node refers to any more.

@@ -72,9 +72,6 @@ fn pod_lane(pod: &PodSeen, basis: &Basis, seen: &Observations) -> Result<(), Kee
     if pod.mounts.contains(&Mount::InlineNetwork) {
         return Err(KeepReason::InlineNetwork);
     }
-    if claims(pod).next().is_none() {
-        return Err(KeepReason::NoClaim);
-    }
     for volume in claims(pod).filter_map(|name| seen.volumes.get(name)) {
         volume_allows(volume)?;
     }

@@ -52,6 +52,8 @@ pub fn plan(fence: &Fence, pods: &[PodSeen], seen: &Observations) -> ReleasePlan
     for indexes in members.values() {
         let group: Vec<&PodSeen> = indexes.iter().map(|index| &pods[*index]).collect();
         if group.iter().all(|pod| started.contains(&pod.pod.uid)) {
+            let held = group.iter().filter(|pod| pod.deletion == Deletion::Forced && pod.finalizers);
+            plan.kept.extend(held.map(|pod| Kept { pod: pod.pod.clone(), why: KeepReason::HeldByFinalizer }));
             continue;
         }
         match judge_group(fence, &group, seen, &attached, pace_left, room) {

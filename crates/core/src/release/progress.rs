@@ -13,7 +13,7 @@ use crate::fence::{Fence, Release, ReleaseState};
 use crate::ident::Uid;
 use crate::isolate::{plugs_behind, read_for};
 use crate::observe::{Deletion, Memory, NodeLive, NodeSeen, Observations, PodSeen, ReadId};
-use crate::prove::{Basis, Class, Judged, Proof, Scope, judge};
+use crate::prove::{Basis, Class, Coverage, Judged, Proof, Scope, cover, judge};
 use crate::reason::automaton::{MoveReason, WaitReason};
 use crate::snapshot::Ready;
 use crate::time::{Span, Tick};
@@ -107,7 +107,13 @@ fn renew_bases(
     let mut renewed = 0;
     for release in releases.iter_mut().filter(|release| release.state < ReleaseState::Removed) {
         let Some(pod) = pods.get(&release.pod.uid).filter(|_| !release.basis.stands(fence)) else { continue };
-        if let Ok((_, basis)) = may_go(fence, pod, seen) {
+        // A mark cannot be undone, so who is marked is not asked again whether it may go: only whether it is covered.
+        let basis = match (release.state, cover(fence, pod, seen)) {
+            (ReleaseState::Marked, Coverage::Node(basis) | Coverage::Volumes(basis)) => Some(basis),
+            (ReleaseState::Intended, _) => may_go(fence, pod, seen).ok().map(|(_, basis)| basis),
+            (ReleaseState::Marked | ReleaseState::Removed | ReleaseState::Detached, _) => None,
+        };
+        if let Some(basis) = basis {
             release.basis = basis;
             renewed += 1;
         }
@@ -154,7 +160,7 @@ impl Doing<'_> {
         if removable.iter().all(|(release, _)| self.ready_to_remove(release, group)) {
             let remove = removable.iter().map(|(release, _)| Effect::RemovePod(RemovePod { pod: release.pod.clone() }));
             self.effects.extend(remove);
-            self.wait.get_or_insert(WaitReason::AwaitingRemoval);
+            self.wait = Some(WaitReason::AwaitingRemoval);
         }
     }
 

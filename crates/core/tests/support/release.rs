@@ -7,24 +7,28 @@ use crate::golden::{Fact, Room};
 use crate::world::{self, show};
 
 /// Reasons to keep a pod that another file than the pod lane's shows.
-const SHOWN_ELSEWHERE: [&str; 4] = ["Paced", "GroupHeld", "DaemonSet", "StaticPod"];
-
-/// Declared, but no decision gives them: a pod without a claim is kept for `NoProof`, one with a finalizer silently.
-const NEVER_GIVEN: [&str; 2] = ["NoClaim", "HeldByFinalizer"];
+const SHOWN_ELSEWHERE: [&str; 5] = ["Paced", "GroupHeld", "DaemonSet", "StaticPod", "HeldByFinalizer"];
 
 pub fn rooms() -> Vec<Room> {
     let room =
         |files, run, words: &[&str]| Room { files, run, must_show: words.iter().map(|w| (*w).to_owned()).collect() };
-    let pod_lane: Vec<&str> = KeepReason::NAMES
-        .iter()
-        .copied()
-        .filter(|name| !SHOWN_ELSEWHERE.contains(name) && !NEVER_GIVEN.contains(name))
-        .collect();
+    let pod_lane: Vec<&str> =
+        KeepReason::NAMES.iter().copied().filter(|name| !SHOWN_ELSEWHERE.contains(name)).collect();
     vec![
         room(
             "release/node_lane",
             planned,
-            &["go", "Node", "NoController", "DaemonSet", "StaticPod", "Completed", "LocalVolume", "AfterTaint"],
+            &[
+                "go",
+                "Node",
+                "NoController",
+                "DaemonSet",
+                "StaticPod",
+                "Completed",
+                "LocalVolume",
+                "AfterTaint",
+                "HeldByFinalizer",
+            ],
         ),
         room("release/pod_lane", planned, &[&["go", "Pod"], &pod_lane[..]].concat()),
         room("release/groups", planned, &["go", "GroupHeld"]),
@@ -58,6 +62,7 @@ pub fn rooms() -> Vec<Room> {
                 "TouchNode",
                 "DeleteAttachment",
                 "AwaitingDetach",
+                "DriverRefuses",
             ],
         ),
         room(

@@ -3,6 +3,8 @@
 
 use std::collections::BTreeSet;
 
+use palisade_api::fence::{NodeFenceStatus, ReleaseRecord};
+use palisade_core::durable;
 use palisade_core::fence::{
     Detach, End, Isolation, IsolationKind, IsolationState, Phase, Release, ReleaseState, Run, Slot, StepWord,
 };
@@ -170,7 +172,7 @@ impl World {
         let pod = pod.ok_or_else(|| fact.wrong(&format!("there is no pod `{name}` yet")))?.clone();
         self.refresh();
         let basis = if fact.flag("on-nothing") {
-            Basis::default()
+            stands_on_nothing()
         } else {
             match cover(&self.fence, &pod, &self.seen) {
                 Coverage::Node(basis) | Coverage::Volumes(basis) => basis,
@@ -204,7 +206,7 @@ impl World {
             self.fence.releases.push(Release {
                 pod: PodRef { namespace: "default".into(), name: name.as_str().into(), uid: Uid::new(name) },
                 group: number,
-                basis: Basis::default(),
+                basis: stands_on_nothing(),
                 mark_releases: false,
                 volumes: BTreeSet::new(),
                 attachments: BTreeSet::new(),
@@ -371,4 +373,24 @@ fn incarnation(uid: &str, boot: &str) -> Incarnation {
 pub fn attachment_ref(text: &str) -> AttachmentRef {
     let (name, uid) = text.split_once('/').unwrap_or((text, text));
     AttachmentRef { name: name.into(), uid: Uid::from(uid) }
+}
+
+/// A basis that names nothing: no decision makes one, but a status that was edited by hand could say so.
+fn stands_on_nothing() -> Basis {
+    let record = ReleaseRecord {
+        pod_namespace: "default".to_owned(),
+        pod_name: "nobody".to_owned(),
+        pod_uid: "nobody".to_owned(),
+        group: "0".to_owned(),
+        volumes: Vec::new(),
+        attachments: Vec::new(),
+        proofs: Vec::new(),
+        unpublish: Vec::new(),
+        driver_guard: false,
+        mark_releases: false,
+        state: palisade_api::fence::ReleaseState::Detached,
+    };
+    let status = NodeFenceStatus { releases: vec![record], ..NodeFenceStatus::default() };
+    let mut fence = durable::read(&Uid::from("fence"), &"n1".into(), &status).expect("the status is readable");
+    fence.releases.remove(0).basis
 }
