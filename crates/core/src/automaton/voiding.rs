@@ -17,17 +17,19 @@ pub(super) fn voided(turn: &Turn<'_>, memory: &Memory) -> Option<Next> {
     if matches!(fence.phase, Phase::Final(_)) {
         return None;
     }
+    let ended: Vec<Option<ProofEnd>> =
+        fence.proofs.iter().map(|proof| end_of(turn, memory, proof).filter(|_| proof.in_force_for(fence))).collect();
+    let (first, end) = fence.proofs.iter().zip(&ended).find_map(|(proof, end)| Some((proof, end.as_ref()?)))?;
+    let why = MoveReason::ProofVoided { class: first.class(), why: end.clone() };
     let mut next = fence.clone();
-    let mut why = None;
-    for (before, proof) in fence.proofs.iter().zip(&mut next.proofs) {
-        let Some(end) = end_of(turn, memory, before).filter(|_| before.in_force_for(fence)) else { continue };
-        why.get_or_insert(MoveReason::ProofVoided { class: before.class(), why: end.clone() });
-        proof.end(end);
-        if matches!(before.class(), Class::Confirmed | Class::Kdump) {
-            next.refuted = Some(before.target().boot.clone());
+    for (proof, end) in next.proofs.iter_mut().zip(ended) {
+        let Some(end) = end else { continue };
+        if matches!(proof.class(), Class::Confirmed | Class::Kdump) {
+            next.refuted = Some(proof.target().boot.clone());
         }
+        proof.end(end);
     }
-    why.map(|why| Next::Record(next, why))
+    Some(Next::Record(next, why))
 }
 
 fn end_of(turn: &Turn<'_>, memory: &Memory, proof: &Proof) -> Option<ProofEnd> {

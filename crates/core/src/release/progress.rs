@@ -78,23 +78,20 @@ fn ask_for_read(fence: &Fence, memory: &mut Memory, seen: &Observations, basis: 
 
 /// Releases that have visibly come further than the record says.
 fn ratchet(fence: &Fence, pods: &BTreeMap<&Uid, &PodSeen>) -> Option<(Vec<Release>, MoveReason)> {
+    let further = |release: &Release| match (pods.get(&release.pod.uid).map(|pod| pod.deletion), release.state) {
+        (None, ReleaseState::Intended | ReleaseState::Marked) => Some(ReleaseState::Removed),
+        (Some(Deletion::Marked | Deletion::Forced), ReleaseState::Intended) => Some(ReleaseState::Marked),
+        (None, ReleaseState::Removed | ReleaseState::Detached) | (Some(_), _) => None,
+    };
+    let first = fence.releases.iter().find(|release| further(release).is_some())?;
+    let pod = first.pod.to_string();
+    let gone = further(first) == Some(ReleaseState::Removed);
+    let why = if gone { MoveReason::PodGone { pod } } else { MoveReason::PodMarked { pod } };
     let mut releases = fence.releases.clone();
-    let mut why = None;
     for release in &mut releases {
-        let pod = release.pod.to_string();
-        match (pods.get(&release.pod.uid).map(|pod| pod.deletion), release.state) {
-            (None, ReleaseState::Intended | ReleaseState::Marked) => {
-                release.state = ReleaseState::Removed;
-                why.get_or_insert(MoveReason::PodGone { pod });
-            }
-            (Some(Deletion::Marked | Deletion::Forced), ReleaseState::Intended) => {
-                release.state = ReleaseState::Marked;
-                why.get_or_insert(MoveReason::PodMarked { pod });
-            }
-            (None, ReleaseState::Removed | ReleaseState::Detached) | (Some(_), _) => {}
-        }
+        release.state = further(release).unwrap_or(release.state);
     }
-    why.map(|why| (releases, why))
+    Some((releases, why))
 }
 
 /// After a proof ended and another took its place, unfinished releases have to stand on the new one.
@@ -103,6 +100,9 @@ fn renew_bases(
     pods: &BTreeMap<&Uid, &PodSeen>,
     seen: &Observations,
 ) -> Option<(Vec<Release>, MoveReason)> {
+    if fence.releases.iter().all(|release| release.state >= ReleaseState::Removed || release.basis.stands(fence)) {
+        return None;
+    }
     let mut releases = fence.releases.clone();
     let mut renewed = 0;
     for release in releases.iter_mut().filter(|release| release.state < ReleaseState::Removed) {
