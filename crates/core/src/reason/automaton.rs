@@ -92,6 +92,7 @@ reasons! {
         AwaitingMark => "waiting for pods to be marked",
         AwaitingRemoval => "waiting for marked pods to be removed",
         AwaitingDetach => "waiting for volumes to be detached",
+        GroupJoined { by: String } => "{by} came to share a claim with pods that are being released; they wait for it",
         DriverRefuses { error: String } => "the driver does not detach a volume: {error}",
         AwaitingHealth { left: Span } => "waiting for the node to be healthy, {left} left",
         AwaitingPowerAfter { left: Span } => "isolated; the power step follows in {left} unless the node is healthy",

@@ -7,12 +7,12 @@
 
 use std::collections::BTreeMap;
 
-use super::lanes::may_go;
+use super::lanes::{claims, may_go};
 use crate::effect::{Effect, MarkPod, RemovePod, Unpublish};
 use crate::fence::{Fence, Release, ReleaseState};
 use crate::ident::Uid;
 use crate::isolate::{plugs_behind, read_for};
-use crate::observe::{Deletion, Memory, NodeLive, NodeSeen, Observations, PodSeen, ReadId};
+use crate::observe::{Access, Deletion, Memory, NodeLive, NodeSeen, Observations, PodSeen, ReadId};
 use crate::prove::{Basis, Class, Coverage, Judged, Proof, Scope, cover, judge};
 use crate::reason::automaton::{MoveReason, WaitReason};
 use crate::snapshot::Ready;
@@ -138,6 +138,11 @@ impl Doing<'_> {
             // I2: what it stood on is gone. Whoever is marked stays marked; nobody is removed.
             return;
         }
+        if let Some(other) = self.joined(group) {
+            // I1: the group is not whole any more; whoever joined it could start here beside the replacement.
+            self.wait.get_or_insert(WaitReason::GroupJoined { by: other });
+            return;
+        }
         let unmarked: Vec<_> = group.iter().filter(|release| release.state == ReleaseState::Intended).collect();
         if !unmarked.is_empty() {
             if may_start || unmarked.len() < group.len() {
@@ -162,6 +167,18 @@ impl Doing<'_> {
             self.effects.extend(remove);
             self.wait = Some(WaitReason::AwaitingRemoval);
         }
+    }
+
+    /// A pod of the node that was not planned with the group and shares a claim with it.
+    fn joined(&self, group: &[&Release]) -> Option<String> {
+        let started = |pod: &PodSeen| self.fence.releases.iter().any(|release| release.pod.uid == pod.pod.uid);
+        let single = |pod: &PodSeen| {
+            let volumes = claims(pod).filter_map(|name| self.seen.volumes.get(name));
+            let mut single = volumes.filter(|volume| volume.access != Access::ReadWriteMany);
+            single.any(|volume| group.iter().any(|release| release.volumes.contains(&volume.name)))
+        };
+        let mut others = self.seen.pods.iter().flatten().filter(|pod| !pod.completed && !started(pod));
+        others.find(|pod| single(pod)).map(|pod| pod.pod.to_string())
     }
 
     fn mark(&mut self, release: &Release, pods: &BTreeMap<&Uid, &PodSeen>) {
