@@ -334,6 +334,8 @@ pub struct Memory {
     pub(crate) last_read: Option<(ReadId, Vec<PlugRead>, Tick)>,
     /// For each marked pod: the first series that begins after its mark was seen, and when that was.
     pub(crate) marks: BTreeMap<Uid, (ReadId, Tick)>,
+    /// For each release whose mark is the release: the first series that begins after it was seen on record.
+    pub(crate) intended: BTreeMap<Uid, ReadId>,
     /// For each attachment: when it was first waited for, and whether the node was touched.
     pub(crate) awaited: BTreeMap<Uid, (Tick, bool)>,
     /// Signs of life as they stood when the present series of reads began.
@@ -353,6 +355,7 @@ impl Memory {
             next_read: ReadId(0),
             last_read: None,
             marks: BTreeMap::new(),
+            intended: BTreeMap::new(),
             awaited: BTreeMap::new(),
             baseline: None,
         }

@@ -117,6 +117,10 @@ fn absorb(fence: &Fence, memory: &mut Memory, seen: &Observations, now: Tick) {
         memory.reads_since_sent = true;
         memory.reading = None;
     }
+    for release in fence.releases.iter().filter(|release| release.mark_releases) {
+        let first = memory.next_read;
+        memory.intended.entry(release.pod.uid.clone()).or_insert(first);
+    }
     for pod in seen.pods.iter().flatten() {
         let released = fence.releases.iter().any(|release| release.pod.uid == pod.pod.uid);
         if released && pod.deletion != crate::observe::Deletion::No {

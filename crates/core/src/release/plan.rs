@@ -38,7 +38,7 @@ pub const VOLUMES_ON_RECORD: u32 = 16;
 
 /// Plans the release of everything on the node that has no release yet.
 pub fn plan(fence: &Fence, pods: &[PodSeen], seen: &Observations) -> ReleasePlan {
-    let started: BTreeSet<_> = fence.releases.iter().map(|release| &release.pod.uid).collect();
+    let started: BTreeMap<_, u32> = fence.releases.iter().map(|release| (&release.pod.uid, release.group)).collect();
     let group_of = groups(pods, seen);
     let mut members: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
     for (index, group) in group_of.iter().enumerate() {
@@ -51,7 +51,7 @@ pub fn plan(fence: &Fence, pods: &[PodSeen], seen: &Observations) -> ReleasePlan
     let mut plan = ReleasePlan::default();
     for indexes in members.values() {
         let group: Vec<&PodSeen> = indexes.iter().map(|index| &pods[*index]).collect();
-        if group.iter().all(|pod| started.contains(&pod.pod.uid)) {
+        if group.iter().all(|pod| started.contains_key(&pod.pod.uid)) {
             let held = group.iter().filter(|pod| pod.deletion == Deletion::Forced && pod.finalizers);
             plan.kept.extend(held.map(|pod| Kept { pod: pod.pod.clone(), why: KeepReason::HeldByFinalizer }));
             continue;
@@ -60,9 +60,12 @@ pub fn plan(fence: &Fence, pods: &[PodSeen], seen: &Observations) -> ReleasePlan
             Ok(bases) => {
                 pace_left = pace_left.map(|left| left.saturating_sub(count(group.len())));
                 room = room.saturating_sub(count(group.len()));
-                let fresh = group.iter().zip(bases).filter(|(pod, _)| !started.contains(&pod.pod.uid));
-                plan.start.extend(fresh.map(|(pod, basis)| intend(pod, next_group, basis, seen, &attached)));
-                next_group += 1;
+                // Who joins a group that is on its way goes with it, or the group would be removed without it.
+                let joins = group.iter().find_map(|pod| started.get(&pod.pod.uid).copied());
+                let number = joins.unwrap_or(next_group);
+                next_group = next_group.max(number + 1);
+                let fresh = group.iter().zip(bases).filter(|(pod, _)| !started.contains_key(&pod.pod.uid));
+                plan.start.extend(fresh.map(|(pod, basis)| intend(pod, number, basis, seen, &attached)));
             }
             Err(kept) => plan.kept.extend(kept),
         }

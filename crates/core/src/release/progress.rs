@@ -171,7 +171,7 @@ impl Doing<'_> {
 
     /// A pod of the node that was not planned with the group and shares a claim with it.
     fn joined(&self, group: &[&Release]) -> Option<String> {
-        let started = |pod: &PodSeen| self.fence.releases.iter().any(|release| release.pod.uid == pod.pod.uid);
+        let started = |pod: &PodSeen| group.iter().any(|release| release.pod.uid == pod.pod.uid);
         let single = |pod: &PodSeen| {
             let volumes = claims(pod).filter_map(|name| self.seen.volumes.get(name));
             let mut single = volumes.filter(|volume| volume.access != Access::ReadWriteMany);
@@ -185,7 +185,7 @@ impl Doing<'_> {
         let Some(pod) = pods.get(&release.pod.uid) else { return };
         self.wait.get_or_insert(WaitReason::AwaitingMark);
         // For an owner that replaces a terminating pod the mark is the release: read back immediately before it.
-        if release.mark_releases && !self.read_recently(&release.basis) {
+        if release.mark_releases && !self.read_recently(release) {
             self.wants_read.get_or_insert(release.basis.clone());
             return;
         }
@@ -193,8 +193,14 @@ impl Doing<'_> {
             pod: release.pod.clone(),
             resource_version: pod.resource_version.clone(),
             grace: pod.grace.max(1),
-            send_before: self.now + self.seen.settings.send_window,
+            send_before: self.mark_before(release),
         }));
+    }
+
+    /// Until when a mark may be sent. Where it is the release, the time runs from the read-back that allows it.
+    fn mark_before(&self, release: &Release) -> Tick {
+        let read = self.memory.last_read.as_ref().filter(|_| release.mark_releases).map(|(_, _, at)| *at);
+        read.unwrap_or(self.now) + self.seen.settings.send_window
     }
 
     /// Step 2 of a release: everything that it stands on was seen in force after the last mark of its group.
@@ -234,12 +240,15 @@ impl Doing<'_> {
         marked.is_some_and(|at| self.now >= at + Span::secs(grace))
     }
 
-    /// Whether the newest series shows the isolation in force and is no older than a send window.
-    fn read_recently(&self, basis: &Basis) -> bool {
+    /// Whether the newest series began after the release was on record, shows the isolation in force, and is no older than a
+    /// send window: no machine boots and starts its pods in that time.
+    fn read_recently(&self, release: &Release) -> bool {
+        let basis = &release.basis;
+        let Some(after) = self.memory.intended.get(&release.pod.uid) else { return false };
         let recent =
             self.memory.last_read.as_ref().is_some_and(|(_, _, at)| self.now <= *at + self.seen.settings.send_window);
         let nothing_to_read = classes(self.fence, basis).iter().all(|class| !class_is_read(*class));
-        (recent || nothing_to_read) && verified(self.fence, self.memory, self.seen, basis, ReadId(0))
+        (recent || nothing_to_read) && verified(self.fence, self.memory, self.seen, basis, *after)
     }
 }
 

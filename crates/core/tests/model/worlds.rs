@@ -1,0 +1,196 @@
+//! Model / worlds: which worlds there are, and how far each is explored by default and in full.
+
+use palisade_core::observe::Owner;
+
+use crate::ledger;
+use crate::setup::{Bounds, How, Members, Setup, Successor, Until};
+
+/// Whether the wide bounds are asked for.
+fn full() -> bool {
+    std::env::var("PALISADE_MODEL").is_ok_and(|word| word == "full")
+}
+
+fn base(name: &'static str, how: How) -> Setup {
+    Setup {
+        name,
+        how,
+        owner: Owner::StatefulSet,
+        members: Members::One,
+        attach: true,
+        successor: Successor::SameMachine,
+        until: Until::On,
+        bounds: Bounds::default(),
+        mutation: None,
+    }
+}
+
+/// One failover, no faults: every world widens this.
+const PLAIN: Bounds = Bounds {
+    handovers: 0,
+    crashes: 0,
+    faults: 0,
+    outside_ons: 0,
+    resets: 0,
+    heals: 0,
+    cuts: 0,
+    posts: 0,
+    outside_lifts: 0,
+    node_deletions: 0,
+    evictions: 0,
+    more_fences: 0,
+    attempts: 1,
+    generations: 1,
+};
+
+/// A world under its default bounds, or under the wide ones too.
+fn under(setup: &Setup, default: &[Bounds], wide: &[Bounds]) -> Vec<Setup> {
+    let wide = if full() { wide } else { &[] };
+    default.iter().chain(wide).map(|bounds| Setup { bounds: *bounds, ..setup.clone() }).collect()
+}
+
+/// A StatefulSet pod, one BMC, and somebody else who switches the machine on at any time. The kubelet starts its pods and
+/// never gets round to posting its status: nothing but the device can tell.
+pub(crate) fn power() -> Vec<Setup> {
+    let race = Bounds { outside_ons: 1, ..PLAIN };
+    under(
+        &base("power", How::Power),
+        &[Bounds { handovers: 1, crashes: 1, faults: 1, ..race }, Bounds { handovers: 2, ..race }],
+        &[
+            Bounds { handovers: 1, crashes: 2, faults: 2, outside_ons: 2, ..race },
+            Bounds { handovers: 2, faults: 1, ..race },
+        ],
+    )
+}
+
+/// The whole circle: released, switched on, back, clean, closed; the kubelet posts its status at any time.
+pub(crate) fn power_and_back() -> Vec<Setup> {
+    let circle = Bounds { outside_ons: 1, posts: 1, ..PLAIN };
+    under(
+        &Setup { until: Until::Closed, ..base("power and back", How::Power) },
+        &[Bounds { crashes: 1, ..circle }],
+        &[
+            Bounds { handovers: 1, ..circle },
+            Bounds { faults: 1, ..circle },
+            Bounds { attempts: 2, ..circle },
+            Bounds { crashes: 1, faults: 1, ..circle },
+        ],
+    )
+}
+
+/// Somebody evicts the pod, the partition heals, and a later pod of the same name comes to the same node.
+pub(crate) fn power_with_evictions() -> Vec<Setup> {
+    let evicted = Bounds { outside_ons: 1, posts: 1, heals: 1, evictions: 1, generations: 2, ..PLAIN };
+    under(
+        &Setup { until: Until::Closed, ..base("power with evictions", How::Power) },
+        &[evicted],
+        &[Bounds { crashes: 1, outside_ons: 0, ..evicted }],
+    )
+}
+
+/// The node is alive behind a partition and writes until it is refused; what hangs in I/O may flush whenever it can.
+pub(crate) fn storage() -> Vec<Setup> {
+    let partition = Bounds { heals: 1, posts: 1, ..PLAIN };
+    under(
+        &Setup { until: Until::Closed, ..base("storage", How::Storage) },
+        &[Bounds { handovers: 1, faults: 1, ..partition }],
+        &[
+            Bounds { handovers: 1, crashes: 1, ..partition },
+            Bounds { crashes: 1, faults: 1, cuts: 1, heals: 2, ..partition },
+        ],
+    )
+}
+
+/// ... and the machine may reset at any time, so that its present boot is not the one that was cut off.
+pub(crate) fn storage_with_reboots() -> Vec<Setup> {
+    let reboot = Bounds { resets: 1, posts: 1, ..PLAIN };
+    under(
+        &Setup { until: Until::Closed, ..base("storage with reboots", How::Storage) },
+        &[
+            Bounds { cuts: 1, heals: 1, ..reboot },
+            Bounds { resets: 2, ..reboot },
+            Bounds { posts: 2, heals: 1, ..reboot },
+        ],
+        &[Bounds { resets: 2, posts: 2, ..reboot }],
+    )
+}
+
+/// Somebody else lifts the storage fence; the next attempt gets no storage fence and falls back to the switch port.
+pub(crate) fn storage_else_network() -> Vec<Setup> {
+    let lifted = Bounds { outside_lifts: 1, attempts: 2, ..PLAIN };
+    under(
+        &base("storage else network", How::StorageElseNetwork),
+        &[Bounds { handovers: 1, crashes: 1, faults: 1, ..lifted }],
+        &[Bounds { handovers: 1, crashes: 1, faults: 2, ..lifted }],
+    )
+}
+
+/// Two pods on one claim.
+pub(crate) fn group() -> Vec<Setup> {
+    let race = Bounds { outside_ons: 1, ..PLAIN };
+    under(
+        &Setup { members: Members::Two, ..base("group", How::Power) },
+        &[Bounds { crashes: 1, faults: 1, ..race }],
+        &[Bounds { handovers: 1, crashes: 1, ..race }, Bounds { handovers: 1, faults: 1, ..race }],
+    )
+}
+
+/// The second pod on the claim is bound to the node at any later time: the scheduler had not seen the taint.
+pub(crate) fn group_that_grows() -> Vec<Setup> {
+    let race = Bounds { outside_ons: 1, ..PLAIN };
+    under(
+        &Setup { members: Members::SecondJoins, attach: false, ..base("group that grows", How::Power) },
+        &[race],
+        &[Bounds { handovers: 1, ..race }],
+    )
+}
+
+/// An owner that replaces what terminates, and a volume without attachment: the mark itself is the release.
+pub(crate) fn replacing_owner() -> Vec<Setup> {
+    let race = Bounds { outside_ons: 1, ..PLAIN };
+    under(
+        &Setup { owner: Owner::Replaces, attach: false, ..base("replacing owner", How::Power) },
+        &[Bounds { handovers: 1, crashes: 1, faults: 1, ..race }],
+        &[Bounds { handovers: 2, crashes: 1, ..race }],
+    )
+}
+
+/// Calls are made by Jobs, which run late, and whose answers everybody sees. The BMC calls a suspended machine off.
+pub(crate) fn jobs() -> Vec<Setup> {
+    let late = Bounds { resets: 1, attempts: 2, faults: 1, ..PLAIN };
+    under(
+        &Setup { until: Until::Closed, ..base("jobs", How::PowerByJob) },
+        &[Bounds { handovers: 1, ..late }, Bounds { crashes: 1, ..late }],
+        &[Bounds { handovers: 1, crashes: 1, ..late }],
+    )
+}
+
+/// Somebody deletes the Node; the kubelet of the same machine registers it again.
+pub(crate) fn node_made_anew() -> Vec<Setup> {
+    let anew = Bounds { node_deletions: 1, outside_ons: 1, posts: 1, ..PLAIN };
+    under(&base("node made anew", How::Power), &[anew], &[Bounds { handovers: 1, ..anew }])
+}
+
+/// Somebody deletes the Node; another machine comes up under its name and starts whatever is bound to it.
+pub(crate) fn node_taken_over() -> Vec<Setup> {
+    let taken = Bounds { node_deletions: 1, handovers: 1, ..PLAIN };
+    under(
+        &Setup { successor: Successor::OtherMachine, ..base("node taken over", How::Power) },
+        &[taken],
+        &[Bounds { outside_ons: 1, ..taken }],
+    )
+}
+
+/// The smallest world in which the mutations of a release show.
+pub(crate) fn for_mutations() -> Setup {
+    Setup { bounds: Bounds { handovers: 1, faults: 1, outside_ons: 1, ..PLAIN }, ..base("power", How::Power) }
+}
+
+/// Two nodes fail, one slot.
+pub(crate) fn ledger() -> Vec<ledger::Bounds> {
+    vec![ledger::Bounds { crashes: 0, faults: 0, policies: 0, recoveries: 0, fences: 1, attempts: 2 }]
+}
+
+/// ... and a fence that failed takes its slot again.
+pub(crate) fn ledger_with_retries() -> Vec<ledger::Bounds> {
+    vec![ledger::Bounds { crashes: 0, faults: 0, policies: 0, recoveries: 0, fences: 1, attempts: 3 }]
+}
