@@ -29,6 +29,8 @@ use crate::world::Ref;
 /// How far this world may go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Bounds {
+    /// Operators that do anything at all.
+    pub(crate) operators: usize,
     pub(crate) crashes: u8,
     pub(crate) faults: u8,
     /// Times that the FencePolicy is deleted and applied again, with an empty status.
@@ -83,10 +85,18 @@ pub(crate) struct LedgerState {
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 struct Clerk {
     fences: [View; 2],
-    ledger: Option<(Ledger, bool)>,
+    ledger: Option<Read>,
     /// What a live GET of each NodeFence found, and whether it began after the ledger was read.
     gets: [Option<(Option<u8>, bool)>; 2],
     write: Option<Write>,
+}
+
+/// The ledger as an operator read it, with the policy that it came in.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+struct Read {
+    ledger: Ledger,
+    policy: u8,
+    current: bool,
 }
 
 /// A fence as an operator knows it.
@@ -181,15 +191,15 @@ impl LedgerWorld {
                 Some(())
             }
             Does::TakeSlot => {
-                let (ledger, current) = clerk.ledger.clone()?;
-                match take(Some(&ledger), &policy_uid(next.policy), &fence.uid, entry(node), &budget()) {
+                let Read { ledger, policy, current } = clerk.ledger.clone()?;
+                match take(Some(&ledger), &policy_uid(policy), &fence.uid, entry(node), &budget()) {
                     Take::Write(ledger) => clerk.write = Some(Write { ledger, current }),
                     Take::Already | Take::Full(_) | Take::Missing => return None,
                 }
                 Some(())
             }
             Does::GiveSlotBack => {
-                let (ledger, current) = clerk.ledger.clone()?;
+                let Read { ledger, current, .. } = clerk.ledger.clone()?;
                 match give_back(&ledger, &fence.uid) {
                     GiveBack::Write(ledger) => clerk.write = Some(Write { ledger, current }),
                     GiveBack::NotThere => return None,
@@ -257,20 +267,17 @@ impl LedgerWorld {
 
     fn ledger_seen(&self, state: &LedgerState, operator: usize, fence: Ref) -> LedgerSeen {
         match &state.operators[operator].ledger {
-            Some((ledger, _)) if ledger.is_for(&policy_uid(state.policy)) => {
-                if ledger.entries.contains_key(&self.fence(fence).uid) {
-                    LedgerSeen::Present
-                } else {
-                    LedgerSeen::Absent
-                }
+            Some(read) if read.ledger.is_for(&policy_uid(read.policy)) => {
+                let there = read.ledger.entries.contains_key(&self.fence(fence).uid);
+                if there { LedgerSeen::Present } else { LedgerSeen::Absent }
             }
             Some(_) | None => LedgerSeen::Unknown,
         }
     }
 
     /// An operator has read the ledger, or knows that it has to. What it looked for before that began too early.
-    fn knows_ledger(&self, clerk: &mut Clerk, ledger: Option<Ledger>) {
-        clerk.ledger = ledger.map(|ledger| (ledger, true));
+    fn knows_ledger(&self, clerk: &mut Clerk, ledger: Option<(Ledger, u8)>) {
+        clerk.ledger = ledger.map(|(ledger, policy)| Read { ledger, policy, current: true });
         for get in &mut clerk.gets {
             *get = get.map(|(found, _)| (found, false)).filter(|_| self.takes_live_for_garbage);
         }
@@ -278,7 +285,7 @@ impl LedgerWorld {
 
     /// A sweep by what this operator has read.
     fn swept(&self, clerk: &Clerk) -> Option<Write> {
-        let (ledger, current) = clerk.ledger.clone()?;
+        let Read { ledger, current, .. } = clerk.ledger.clone()?;
         let gets: Vec<_> = (0..2)
             .filter_map(|node| {
                 let (found, after) = clerk.gets[node]?;
@@ -346,8 +353,8 @@ fn observations(ledger: LedgerSeen, well: bool) -> Observations {
 /// The ledger was written: whatever was read before is old.
 fn ledger_written(next: &mut LedgerState) {
     for clerk in &mut next.operators {
-        if let Some((_, current)) = clerk.ledger.as_mut() {
-            *current = false;
+        if let Some(read) = clerk.ledger.as_mut() {
+            read.current = false;
         }
         if let Some(write) = clerk.write.as_mut() {
             write.current = false;
@@ -402,7 +409,7 @@ impl Model for LedgerWorld {
         if state.fences.iter().filter(|fence| self.acts(**fence)).count() > 1 {
             return;
         }
-        for operator in 0..2 {
+        for operator in 2 - self.bounds.operators..2 {
             let clerk = &state.operators[operator];
             if clerk.write.is_some() {
                 events.push(LedgerEvent::Send(operator));
@@ -411,7 +418,7 @@ impl Model for LedgerWorld {
                 }
             } else {
                 events.extend([LedgerEvent::Sweep(operator), LedgerEvent::Rebuild(operator)]);
-                if clerk.ledger.as_ref().is_none_or(|(_, current)| !current) {
+                if clerk.ledger.as_ref().is_none_or(|read| !read.current) {
                     events.push(LedgerEvent::ReadLedger(operator));
                 }
                 for node in 0..2 {
@@ -419,7 +426,7 @@ impl Model for LedgerWorld {
                     if !clerk.fences[node].current {
                         events.push(LedgerEvent::ReadFence { operator, node });
                     }
-                    let named = clerk.ledger.iter().flat_map(|(ledger, _)| ledger.entries.values());
+                    let named = clerk.ledger.iter().flat_map(|read| read.ledger.entries.values());
                     if named.into_iter().any(|entry| entry.node == node_name(node)) || self.takes_live_for_garbage {
                         events.push(LedgerEvent::Get { operator, node });
                     }
@@ -453,8 +460,8 @@ impl Model for LedgerWorld {
         match event {
             LedgerEvent::Decide { operator, node } => self.decide(&mut next, operator, node)?,
             LedgerEvent::ReadLedger(operator) => {
-                let ledger = next.ledger.clone();
-                self.knows_ledger(&mut next.operators[operator], Some(ledger));
+                let read = (next.ledger.clone(), next.policy);
+                self.knows_ledger(&mut next.operators[operator], Some(read));
             }
             LedgerEvent::ReadFence { operator, node } => self.see_fence(&mut next, operator, node),
             LedgerEvent::Get { operator, node } => {
@@ -469,8 +476,8 @@ impl Model for LedgerWorld {
                 clerk.gets = [None; 2];
             }
             LedgerEvent::Rebuild(operator) => {
-                let (ledger, current) = next.operators[operator].ledger.clone()?;
-                if ledger.is_for(&policy_uid(next.policy)) {
+                let Read { ledger, policy, current } = next.operators[operator].ledger.clone()?;
+                if ledger.is_for(&policy_uid(policy)) {
                     return None;
                 }
                 let ledger = self.rebuilt(&next);
@@ -484,7 +491,8 @@ impl Model for LedgerWorld {
                 if !heard {
                     next.left[1] -= 1;
                 }
-                self.knows_ledger(&mut next.operators[operator], (done && heard).then_some(written));
+                let read = (done && heard).then_some((written, next.policy));
+                self.knows_ledger(&mut next.operators[operator], read);
             }
             LedgerEvent::Crash { operator, leaves_write } => {
                 next.left[0] -= 1;
@@ -520,7 +528,9 @@ impl Model for LedgerWorld {
                 ledger_written(&mut next);
             }
         }
-        next.operators.sort_unstable();
+        if self.bounds.operators == 2 {
+            next.operators.sort_unstable();
+        }
         (next != *state).then_some(next)
     }
 

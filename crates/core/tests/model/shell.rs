@@ -102,7 +102,7 @@ fn answers(world: &World, operator: &Operator) -> Vec<Answer> {
     let jobs = world.api.jobs.iter().map(|job| Answer {
         fence_no: job.call.fence_no,
         attempt: job.call.attempt,
-        call: job.call.call,
+        count: job.call.count,
         outcome: job.outcome,
     });
     operator.answer.into_iter().chain(jobs).collect()
@@ -208,7 +208,7 @@ fn translate(effect: Effect, fence: &Fence, tables: &Tables, decided: &mut Decid
                 method: u8::try_from(method_index(&call.method)).unwrap(),
                 fence_no: number(&fence.uid),
                 attempt: u8::try_from(call.call.attempt).unwrap(),
-                call: u8::try_from(call.call.call).unwrap(),
+                count: u8::try_from(call.call.call).unwrap(),
             });
             return;
         }
@@ -294,7 +294,7 @@ fn node_seen(setup: &Setup, fence: &Fence, node: &Node, live: bool) -> NodeLive 
     if setup.mutation == Some(Mutation::OldBootCalledNew)
         && matches!(fence.phase, Phase::Returning | Phase::Recovering(_))
     {
-        boot = "b-new".to_owned();
+        boot.push_str("-new");
     }
     let volumes = |there: bool| if there { BTreeSet::from([VolumeName::from(VOLUME)]) } else { BTreeSet::new() };
     NodeLive {
@@ -371,7 +371,7 @@ fn answer_seen(setup: &Setup, fence: &Fence, answer: &Answer) -> CallAnswer {
         Outcome::Refused => CallOutcome::Refused,
         Outcome::Unknown => CallOutcome::Unknown,
     };
-    let theirs = CallId { attempt: answer.attempt.into(), call: answer.call.into() };
+    let theirs = CallId { attempt: answer.attempt.into(), call: answer.count.into() };
     match (&fence.phase, setup.mutation) {
         (Phase::Isolating(run), Some(Mutation::OldJobAdopted)) => {
             CallAnswer { fence: fence.uid.clone(), call: CallId::of(fence.attempt, run), outcome }

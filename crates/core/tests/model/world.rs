@@ -205,7 +205,7 @@ pub(crate) struct PodView {
 pub(crate) struct Answer {
     pub(crate) fence_no: u8,
     pub(crate) attempt: u8,
-    pub(crate) call: u8,
+    pub(crate) count: u8,
     pub(crate) outcome: Outcome,
 }
 
@@ -252,7 +252,7 @@ pub(crate) struct Call {
     pub(crate) method: u8,
     pub(crate) fence_no: u8,
     pub(crate) attempt: u8,
-    pub(crate) call: u8,
+    pub(crate) count: u8,
 }
 
 /// A Job that makes a device call.

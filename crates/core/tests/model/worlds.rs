@@ -73,6 +73,7 @@ pub(crate) fn power_and_back() -> Vec<Setup> {
             Bounds { faults: 1, ..circle },
             Bounds { attempts: 2, ..circle },
             Bounds { crashes: 1, faults: 1, ..circle },
+            Bounds { more_fences: 1, ..circle },
         ],
     )
 }
@@ -156,11 +157,11 @@ pub(crate) fn replacing_owner() -> Vec<Setup> {
 
 /// Calls are made by Jobs, which run late, and whose answers everybody sees. The BMC calls a suspended machine off.
 pub(crate) fn jobs() -> Vec<Setup> {
-    let late = Bounds { resets: 1, attempts: 2, faults: 1, ..PLAIN };
+    let late = Bounds { resets: 1, attempts: 2, ..PLAIN };
     under(
         &Setup { until: Until::Closed, ..base("jobs", How::PowerByJob) },
-        &[Bounds { handovers: 1, ..late }, Bounds { crashes: 1, ..late }],
-        &[Bounds { handovers: 1, crashes: 1, ..late }],
+        &[Bounds { handovers: 1, ..late }, Bounds { faults: 1, ..late }],
+        &[Bounds { handovers: 1, faults: 1, ..late }, Bounds { crashes: 1, faults: 1, ..late }],
     )
 }
 
@@ -185,12 +186,28 @@ pub(crate) fn for_mutations() -> Setup {
     Setup { bounds: Bounds { handovers: 1, faults: 1, outside_ons: 1, ..PLAIN }, ..base("power", How::Power) }
 }
 
-/// Two nodes fail, one slot.
+/// Two nodes fail, one slot; each fence gets it once.
+pub(crate) const LEDGER: ledger::Bounds =
+    ledger::Bounds { operators: 2, crashes: 0, faults: 0, policies: 0, recoveries: 0, fences: 1, attempts: 1 };
+
+/// ... with everything that may go wrong, one at a time.
 pub(crate) fn ledger() -> Vec<ledger::Bounds> {
-    vec![ledger::Bounds { crashes: 0, faults: 0, policies: 0, recoveries: 0, fences: 1, attempts: 2 }]
+    let plain = LEDGER;
+    let wide = [
+        ledger::Bounds { crashes: 1, ..plain },
+        ledger::Bounds { faults: 1, ..plain },
+        ledger::Bounds { recoveries: 1, fences: 2, ..plain },
+    ];
+    let default = [ledger::Bounds { attempts: 2, ..plain }];
+    default.into_iter().chain(wide.into_iter().filter(|_| full())).collect()
 }
 
 /// ... and a fence that failed takes its slot again.
 pub(crate) fn ledger_with_retries() -> Vec<ledger::Bounds> {
-    vec![ledger::Bounds { crashes: 0, faults: 0, policies: 0, recoveries: 0, fences: 1, attempts: 3 }]
+    vec![ledger::Bounds { attempts: 3, ..LEDGER }]
+}
+
+/// ... and the FencePolicy is applied again, with an empty status.
+pub(crate) fn ledger_made_anew() -> Vec<ledger::Bounds> {
+    vec![ledger::Bounds { policies: 1, ..LEDGER }]
 }
