@@ -197,9 +197,16 @@ impl Doing<'_> {
         }));
     }
 
+    /// When the newest series was last sampled, by its slowest plug. Its answer may have been seen much later.
+    fn sampled(&self) -> Option<Tick> {
+        let (_, reads, answered) = self.memory.last_read.as_ref()?;
+        let sampled = reads.iter().filter_map(|read| read.samples.last()).map(|sample| sample.began).min()?;
+        Some(sampled.min(*answered))
+    }
+
     /// Until when a mark may be sent. Where it is the release, the time runs from the read-back that allows it.
     fn mark_before(&self, release: &Release) -> Tick {
-        let read = self.memory.last_read.as_ref().filter(|_| release.mark_releases).map(|(_, _, at)| *at);
+        let read = self.sampled().filter(|_| release.mark_releases);
         read.unwrap_or(self.now) + self.seen.settings.send_window
     }
 
@@ -245,8 +252,7 @@ impl Doing<'_> {
     fn read_recently(&self, release: &Release) -> bool {
         let basis = &release.basis;
         let Some(after) = self.memory.intended.get(&release.pod.uid) else { return false };
-        let recent =
-            self.memory.last_read.as_ref().is_some_and(|(_, _, at)| self.now <= *at + self.seen.settings.send_window);
+        let recent = self.sampled().is_some_and(|at| self.now <= at + self.seen.settings.send_window);
         let nothing_to_read = classes(self.fence, basis).iter().all(|class| !class_is_read(*class));
         (recent || nothing_to_read) && verified(self.fence, self.memory, self.seen, basis, *after)
     }
