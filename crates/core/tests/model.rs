@@ -171,10 +171,9 @@ fn open_a_group_that_grows_while_a_removal_is_under_way() {
     still_open(&worlds::group_that_grows(), "I2");
 }
 
-/// The deadline of a mark runs from the read-back; the model has no clock that could show it.
 #[test]
-fn open_a_mark_that_releases_long_after_its_read_back() {
-    still_open(&worlds::replacing_owner(), "I2");
+fn a_mark_that_releases_comes_right_after_a_read_back() {
+    holds(worlds::replacing_owner(), &[RELEASED, REPLACED, VOIDED]);
 }
 
 /// The Node has to be read again, live, together with the device, before a pod is removed or an attachment is deleted.

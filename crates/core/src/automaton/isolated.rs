@@ -229,7 +229,8 @@ fn overdue(turn: &Turn<'_>, healthy: bool) -> bool {
         let on_follows = fence.stopped || turn.seen.admin.resume || !(settings.stay_off || settings.delete_node);
         return on_follows && turn.waited >= settings.release_timeout;
     }
-    !healthy && !fence.stopped && power_follows(turn) && turn.waited >= settings.power_after
+    let may_go = power_follows(turn) || !finishing(fence);
+    !healthy && !fence.stopped && may_go && turn.waited >= settings.power_after
 }
 
 fn power_follows(turn: &Turn<'_>) -> bool {
