@@ -14,7 +14,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use proof::{Baseline, Ended, Incarnation, Proof, ProofClass, ReadPath, Scope, ScopeKind};
-pub use release::{Attachment, DetachRecord, ReleaseRecord, ReleaseState};
+pub use release::{Attachment, DetachRecord, ReleaseRecord, ReleaseState, SinceMark, SinceMarkState};
 pub use status::{
     End, FencePhase, Isolation, IsolationKind, IsolationState, NodeFenceStatus, RunRecord, Slot, Status, Step,
     TimelineEntry,

@@ -15,7 +15,7 @@ pub use brakes::{
     Budget, ControlPlane, Domain, Exclusions, Flap, Kdump, Observer, Quiet, Rate, StorageGates, Storm, WholeDomain,
     Witness,
 };
-pub use ledger::{FencePolicyStatus, Grant, LedgerEntry};
+pub use ledger::{FencePolicyStatus, LedgerEntry};
 pub use release::{OutOfService, Pace, PodLane, Release};
 
 use crate::{Span, names, rules::rule, schema};

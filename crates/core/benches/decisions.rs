@@ -11,8 +11,8 @@ use palisade_core::fence::{Fence, Phase};
 use palisade_core::ident::{AttachmentRef, BootId, NodeName, PodRef, ResourceVersion, Uid, VolumeName};
 use palisade_core::ledger::Ledger;
 use palisade_core::observe::{
-    Access, Admin, AttachmentSeen, CallAnswer, CallOutcome, Deletion, LedgerSeen, Memory, Mount, NodeLive, NodeSeen,
-    Observations, Owner, PodSeen, ReadAnswer, TaintSeen, Vetted, VolumeSeen,
+    Access, Admin, AttachmentSeen, CallAnswer, CallOutcome, Deletion, LedgerSeen, Memory, Mount, NodeLive, NodeRead,
+    NodeSeen, Observations, Owner, PodSeen, ReadAnswer, ReadId, TaintSeen, Vetted, VolumeSeen,
 };
 use palisade_core::policy::{DomainBrake, Policy, ReleasePolicy, Share, WholeDomain};
 use palisade_core::prove::{Class, LifeSigns, PlugRead, ReadPath, Sample, Scope, Seen};
@@ -205,11 +205,11 @@ fn observations(pods: usize) -> Observations {
         settings: Settings { isolation: one(&off), power_on: one(&on), ..Settings::default() },
         release: ReleasePolicy::default(),
         vetted: Vetted::Open,
-        ledger: LedgerSeen::Present,
+        ledger: LedgerSeen::Present { grant: 1 },
         node: NodeSeen::There(NodeLive {
             uid: Uid::from("node"),
             resource_version: ResourceVersion::from("7"),
-            live: true,
+            read: Some(NodeRead { id: ReadId(u32::MAX), began: Tick::START }),
             ready: Ready::Unknown,
             ready_for: None,
             life: LifeSigns { renewed: Some("r".into()), heartbeat: Some("h".into()), boot: Some("b".into()) },

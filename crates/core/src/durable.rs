@@ -3,14 +3,18 @@
 //! Promise (I5): what was written is read back as it was; a status that cannot be read is an error that names the field,
 //! never a guess. A fence that cannot be read is held: nothing is done on half a record.
 
+mod ledger;
+
 use std::collections::BTreeSet;
 use std::fmt;
+
+pub use ledger::{read_ledger, write_ledger};
 
 use palisade_api::fence as api;
 
 use crate::fence::{
-    Detach, End, Fence, Isolation, IsolationKind, IsolationState, Phase, Release, ReleaseState, Run, Slot, StatusWord,
-    StepWord,
+    Detach, End, Fence, Isolation, IsolationKind, IsolationState, Phase, Release, ReleaseState, Run, SinceMark, Slot,
+    StatusWord, StepWord,
 };
 use crate::ident::{AttachmentRef, BootId, DriverName, Incarnation, NodeName, PodRef, ProviderName, Uid, VolumeName};
 use crate::prove::{Basis, Class, LifeSigns, Proof, ProofId, ReadPath, RecordedProof, Scope};
@@ -31,8 +35,8 @@ impl fmt::Display for Unreadable {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "status.{} of the NodeFence is {:?}, which this version does not understand; the fence is held: \
-             finish it with the version that wrote it, or put the field right",
+            "status.{} is {}, which this version does not understand; nothing is done on it: \
+             finish with the version that wrote it, or put the field right",
             self.field, self.value
         )
     }
@@ -67,6 +71,8 @@ pub fn write(fence: &Fence, status: &mut api::NodeFenceStatus) {
         Slot::None => api::Slot::None,
         Slot::Held => api::Slot::Held,
     };
+    status.grant = fence.grant;
+    status.since_mark = write_since_mark(&fence.since_mark);
     status.incarnation = fence.target.as_ref().map(write_incarnation);
     status.isolations = fence.isolations.iter().map(write_isolation).collect();
     status.proofs = fence.proofs.iter().map(write_proof).collect();
@@ -120,6 +126,22 @@ const fn write_end(end: End) -> api::End {
         End::HeldOff => api::End::HeldOff,
         End::NodeGone => api::End::NodeGone,
         End::Stopped => api::End::Stopped,
+    }
+}
+
+fn write_since_mark(since: &SinceMark) -> api::SinceMark {
+    let record = |state| api::SinceMark { state, ..api::SinceMark::default() };
+    match since {
+        SinceMark::Unknown => record(api::SinceMarkState::Unknown),
+        SinceMark::Baseline { heartbeat, boot } => api::SinceMark {
+            state: api::SinceMarkState::Baseline,
+            heartbeat: heartbeat.as_deref().map(str::to_owned),
+            boot_id: boot.as_ref().map(ToString::to_string),
+        },
+        SinceMark::FirstBoot(boot) => {
+            api::SinceMark { boot_id: Some(boot.to_string()), ..record(api::SinceMarkState::FirstBoot) }
+        }
+        SinceMark::Off => record(api::SinceMarkState::Off),
     }
 }
 
@@ -247,6 +269,7 @@ pub fn read(uid: &Uid, node: &NodeName, status: &api::NodeFenceStatus) -> Result
             api::Slot::None => Slot::None,
             api::Slot::Held => Slot::Held,
         },
+        grant: status.grant,
         target,
         isolations: status.isolations.iter().map(read_isolation).collect(),
         proofs: status.proofs.iter().map(|proof| read_proof(node, proof)).collect::<Result<_, _>>()?,
@@ -256,6 +279,7 @@ pub fn read(uid: &Uid, node: &NodeName, status: &api::NodeFenceStatus) -> Result
         } else {
             Detach::Edits { done: names(&status.detach.done), adding: names(&status.detach.adding) }
         },
+        since_mark: read_since_mark(&status.since_mark)?,
         refuted: status.refuted_boot.as_deref().map(BootId::from),
         power_sent: status.power_sent,
         stopped: status.stopped,
@@ -299,6 +323,19 @@ fn read_phase(status: &api::NodeFenceStatus) -> Result<Phase, Unreadable> {
         api::FencePhase::Failed => {
             Phase::Failed { at: step, why: FailReason::Recorded { text: status.message.clone() } }
         }
+    })
+}
+
+fn read_since_mark(seen: &api::SinceMark) -> Result<SinceMark, Unreadable> {
+    let boot = seen.boot_id.as_deref().map(BootId::from);
+    Ok(match (seen.state, boot) {
+        (api::SinceMarkState::Unknown, _) => SinceMark::Unknown,
+        (api::SinceMarkState::Baseline, boot) => {
+            SinceMark::Baseline { heartbeat: seen.heartbeat.as_deref().map(Box::from), boot }
+        }
+        (api::SinceMarkState::FirstBoot, Some(boot)) => SinceMark::FirstBoot(boot),
+        (api::SinceMarkState::FirstBoot, None) => return unreadable("sinceMark.bootID", "missing"),
+        (api::SinceMarkState::Off, _) => SinceMark::Off,
     })
 }
 

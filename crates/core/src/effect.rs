@@ -23,12 +23,20 @@ pub enum Effect {
         /// Why, for timeline and Event.
         why: MoveReason,
     },
-    /// Add our UID to the ledger, by compare-and-swap.
-    TakeSlot,
-    /// Take our UID out of the ledger, after `slot: none` was recorded.
-    GiveSlotBack,
-    /// GET the Node from the API server itself.
-    ReadNode,
+    /// Read the ledger, from the API server itself.
+    ReadLedger,
+    /// Add our UID to the ledger, by compare-and-swap, as the slot of this number.
+    TakeSlot {
+        /// The number.
+        grant: u32,
+    },
+    /// Take our UID out of the ledger, after `slot: none` was recorded; a slot of a later number stays.
+    GiveSlotBack {
+        /// The number.
+        grant: u32,
+    },
+    /// GET the Node from the API server itself, as the read of this number.
+    ReadNode(ReadId),
     /// LIST pods and attachments of the node from the API server itself.
     ListPods,
     /// Call a device or mechanism.
@@ -65,9 +73,10 @@ impl Effect {
     pub const fn name(&self) -> &'static str {
         match self {
             Self::Record { .. } => "Record",
-            Self::TakeSlot => "TakeSlot",
-            Self::GiveSlotBack => "GiveSlotBack",
-            Self::ReadNode => "ReadNode",
+            Self::ReadLedger => "ReadLedger",
+            Self::TakeSlot { .. } => "TakeSlot",
+            Self::GiveSlotBack { .. } => "GiveSlotBack",
+            Self::ReadNode(_) => "ReadNode",
             Self::ListPods => "ListPods",
             Self::CallDevice(_) => "CallDevice",
             Self::ReadBack(_) => "ReadBack",
@@ -84,8 +93,9 @@ impl Effect {
     }
 
     /// The names of all effects: a test demands a golden case for each.
-    pub const NAMES: [&'static str; 16] = [
+    pub const NAMES: [&'static str; 17] = [
         "Record",
+        "ReadLedger",
         "TakeSlot",
         "GiveSlotBack",
         "ReadNode",

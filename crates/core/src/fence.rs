@@ -30,6 +30,8 @@ pub struct Fence {
     pub waited: Span,
     /// Whether it holds a slot of the ledger. Nothing is done without one.
     pub slot: Slot,
+    /// The number of the slot that it holds or held last: the ledger's entry carries it, so that an old one is known as such.
+    pub grant: u32,
     /// The life of the node that this attempt is about; read live when New was left.
     pub target: Option<Incarnation>,
     /// What has to be undone; removed only by a verified undo.
@@ -38,6 +40,8 @@ pub struct Fence {
     pub proofs: Vec<Proof>,
     /// Which pods are being released, and how far each has come. Kept across attempts.
     pub releases: Vec<Release>,
+    /// What is known of the machine's boots since the last mark.
+    pub since_mark: SinceMark,
     /// A boot for which a person or a dump vouched, and that then showed life: nobody can vouch for it again.
     pub refuted: Option<BootId>,
     /// What became of our edit of `volumesInUse`.
@@ -60,10 +64,12 @@ impl Fence {
             restarts: 0,
             waited: Span::ZERO,
             slot: Slot::None,
+            grant: 0,
             target: None,
             isolations: Vec::new(),
             proofs: Vec::new(),
             releases: Vec::new(),
+            since_mark: SinceMark::Unknown,
             refuted: None,
             detach: Detach::untouched(),
             power_sent: false,
@@ -113,6 +119,12 @@ impl Fence {
     /// Whether a pod was marked, removed or detached in this fence.
     pub fn released_any(&self) -> bool {
         self.releases.iter().any(|release| release.state > ReleaseState::Intended)
+    }
+
+    /// Whether something other than power keeps the node from its data: to lift it lets through whatever still waits there.
+    pub fn guards_data(&self) -> bool {
+        let guards = [IsolationKind::Network, IsolationKind::Storage, IsolationKind::Driver];
+        guards.into_iter().any(|kind| self.isolated_by(kind))
     }
 
     /// A name that no proof of this fence has.
@@ -330,6 +342,27 @@ pub enum ReleaseState {
     Removed,
     /// Its attachments are gone too.
     Detached,
+}
+
+/// What is known of the machine's boots since the last mark. A mark makes it Unknown again.
+///
+/// Whatever ran before the mark may hang in I/O for as long as its boot lasts. The boot that was read before the node was
+/// cut off is not it: the machine may have started anew, and its pods with it, before the mark and unseen.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum SinceMark {
+    /// Nothing was read since.
+    Unknown,
+    /// The Node was read live, and showed a status that may be older than the mark. Only one posted later counts.
+    Baseline {
+        /// The heartbeat in it.
+        heartbeat: Option<Box<str>>,
+        /// The boot in it.
+        boot: Option<BootId>,
+    },
+    /// The first status posted since came from this boot: it may be the one that ran at the mark. Every other one is new.
+    FirstBoot(BootId),
+    /// The machine was read off since: whatever it runs now is new.
+    Off,
 }
 
 /// What became of our edit of `volumesInUse`.

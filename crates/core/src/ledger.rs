@@ -6,7 +6,8 @@
 //! anything from a ledger that was built for another policy.
 //!
 //! The order of writes keeps a slot from being lost or used twice:
-//! - **take**: create the `NodeFence`, [`take`], record the slot in its status. No act without that record.
+//! - **take**: create the `NodeFence`, [`take`], record the slot and its number in its status, read the ledger again. No act
+//!   before that read shows the entry: the policy may have been made anew in between, and its ledger rebuilt without us.
 //! - **give back**: record in its status that it holds none, then [`give_back`].
 //! - **sweep**: an entry goes only if the fence was looked for after the ledger was read ([`sweep`]).
 
@@ -36,6 +37,8 @@ pub struct Entry {
     pub node_uid: Uid,
     /// It is a member of the control plane whose quorum the policy guards: of these there is one at a time.
     pub control_plane: bool,
+    /// Which of the fence's slots this is: a fence that tries again takes another one.
+    pub grant: u32,
 }
 
 /// What a fence gets when it asks for a slot.
@@ -43,7 +46,7 @@ pub struct Entry {
 pub enum Take {
     /// Write this ledger, with the `resourceVersion` of the one that was read; the slot is taken when that succeeds.
     Write(Ledger),
-    /// It has its slot: an earlier write went through and its reply was lost.
+    /// It has this slot, or a later one: an earlier write went through and its reply was lost.
     Already,
     /// There is no room.
     Full(Full),
@@ -91,7 +94,7 @@ pub enum Full {
 pub enum GiveBack {
     /// Write this ledger.
     Write(Ledger),
-    /// It holds none: an earlier write went through.
+    /// It is not there: an earlier write went through, or a later slot has taken its place.
     NotThere,
 }
 
@@ -137,11 +140,15 @@ pub fn take(ledger: Option<&Ledger>, policy_uid: &Uid, fence: &Uid, entry: Entry
     let Some(ledger) = ledger.filter(|ledger| ledger.is_for(policy_uid)) else {
         return Take::Missing;
     };
-    if ledger.entries.contains_key(fence) {
-        return Take::Already;
-    }
-    if let Some(full) = ledger.full(None, entry.control_plane, budget) {
-        return Take::Full(full);
+    match ledger.entries.get(fence) {
+        Some(known) if known.grant >= entry.grant => return Take::Already,
+        // One that was never given back takes up no more room when it becomes the next.
+        Some(_) => {}
+        None => {
+            if let Some(full) = ledger.full(None, entry.control_plane, budget) {
+                return Take::Full(full);
+            }
+        }
     }
     let mut next = ledger.clone();
     next.entries.insert(fence.clone(), entry);
@@ -149,13 +156,15 @@ pub fn take(ledger: Option<&Ledger>, policy_uid: &Uid, fence: &Uid, entry: Entry
     Take::Write(next.aged(Span::ZERO, budget))
 }
 
-/// Gives the slot of `fence` back. The grant stays: it still counts for spacing and rate.
-pub fn give_back(ledger: &Ledger, fence: &Uid) -> GiveBack {
-    let mut next = ledger.clone();
-    match next.entries.remove(fence) {
-        Some(_) => GiveBack::Write(next),
-        None => GiveBack::NotThere,
+/// Gives back the slot of `fence` with this number, or an older one. A later one is none of this caller's business: somebody
+/// who knows more has taken it. That it was granted stays: it still counts for spacing and rate.
+pub fn give_back(ledger: &Ledger, fence: &Uid, grant: u32) -> GiveBack {
+    if ledger.entries.get(fence).is_none_or(|entry| entry.grant > grant) {
+        return GiveBack::NotThere;
     }
+    let mut next = ledger.clone();
+    next.entries.remove(fence);
+    GiveBack::Write(next)
 }
 
 /// Drops the slots of fences that are gone; `None` if there are none of them.

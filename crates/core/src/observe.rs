@@ -4,6 +4,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::effect::Effect;
 use crate::fence::Run;
 use crate::ident::{AttachmentRef, BootId, DriverName, PodRef, ProviderName, ResourceVersion, Uid, VolumeName};
 use crate::policy::ReleasePolicy;
@@ -63,12 +64,15 @@ pub enum Vetted {
 /// Whether the ledger shows this fence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum LedgerSeen {
-    /// Not read.
+    /// Not read since this process saw the fence's slot as it is on record now: what was read before counts for nothing.
     Unknown,
-    /// It has no entry with our UID.
+    /// It has no entry with our UID, or there is no ledger.
     Absent,
     /// It has.
-    Present,
+    Present {
+        /// The slot's number.
+        grant: u32,
+    },
 }
 
 /// The Node, as it was read.
@@ -87,8 +91,8 @@ pub struct NodeLive {
     pub uid: Uid,
     /// Its version, for patches.
     pub resource_version: ResourceVersion,
-    /// Read by a GET of this process in this phase, not from a cache.
-    pub live: bool,
+    /// The newest GET of this process that it rests on; what a watch showed since then is in it too. None: only a cache.
+    pub read: Option<NodeRead>,
     /// The Ready condition.
     pub ready: Ready,
     /// How long it has been Ready with a moving heartbeat, by our own clock.
@@ -112,6 +116,15 @@ impl NodeLive {
     pub fn boot(&self) -> Option<&BootId> {
         self.life.boot.as_ref()
     }
+}
+
+/// A GET of the Node that was answered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct NodeRead {
+    /// Its number among the reads of this process.
+    pub id: ReadId,
+    /// When it was sent.
+    pub began: Tick,
 }
 
 /// A taint of ours.
@@ -322,6 +335,10 @@ pub struct Memory {
     pub(crate) since: Tick,
     /// The attempt and the phase that `since` is about.
     pub(crate) phase: Option<(u32, &'static str)>,
+    /// The first read that begins in this phase: what is to be live was read by it or a later one.
+    pub(crate) phase_read: ReadId,
+    /// The read of the Node that is on its way, and when it was asked for.
+    pub(crate) looking: Option<(ReadId, Tick)>,
     /// The call that this process has decided to send, and when.
     pub(crate) sent: Option<(CallId, Tick)>,
     /// Whether the newest series began after that call was decided.
@@ -334,10 +351,13 @@ pub struct Memory {
     pub(crate) last_read: Option<(ReadId, Vec<PlugRead>, Tick)>,
     /// For each marked pod: the first series that begins after its mark was seen, and when that was.
     pub(crate) marks: BTreeMap<Uid, (ReadId, Tick)>,
+    /// How many pods were marked when this process last looked, and the first read that begins after it saw so many.
+    pub(crate) marked: usize,
+    pub(crate) marked_read: ReadId,
     /// For each release whose mark is the release: the first series that begins after it was seen on record.
     pub(crate) intended: BTreeMap<Uid, ReadId>,
-    /// For each attachment: when it was first waited for, and whether the node was touched.
-    pub(crate) awaited: BTreeMap<Uid, (Tick, bool)>,
+    /// For each attachment: when it was first waited for, and the first read that begins after the node was touched.
+    pub(crate) awaited: BTreeMap<Uid, (Tick, Option<ReadId>)>,
     /// Signs of life as they stood when the present series of reads began.
     pub(crate) baseline: Option<LifeSigns>,
 }
@@ -349,12 +369,16 @@ impl Memory {
             born: now,
             since: now,
             phase: None,
+            phase_read: ReadId(0),
+            looking: None,
             sent: None,
             reads_since_sent: false,
             reading: None,
             next_read: ReadId(0),
             last_read: None,
             marks: BTreeMap::new(),
+            marked: 0,
+            marked_read: ReadId(0),
             intended: BTreeMap::new(),
             awaited: BTreeMap::new(),
             baseline: None,
@@ -364,6 +388,23 @@ impl Memory {
     /// Whether a series is on its way. One that was never answered is given up after the time that a device has to settle.
     pub(crate) fn awaits_read(&self, seen: &Observations, now: Tick) -> bool {
         self.reading.is_some_and(|(_, asked)| now <= asked + seen.settings.settle)
+    }
+
+    /// Takes the next number of a read.
+    pub(crate) fn next_read(&mut self) -> ReadId {
+        let id = self.next_read;
+        self.next_read.0 += 1;
+        id
+    }
+
+    /// Asks for a live read of the Node, unless one is on its way. One that was never answered is given up like a series.
+    pub(crate) fn look(&mut self, seen: &Observations, now: Tick) -> Option<Effect> {
+        if self.looking.is_some_and(|(_, asked)| now <= asked + seen.settings.settle) {
+            return None;
+        }
+        let id = self.next_read();
+        self.looking = Some((id, now));
+        Some(Effect::ReadNode(id))
     }
 
     /// This process decided to send a call: reads from before it say nothing about it.

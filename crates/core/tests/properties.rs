@@ -14,7 +14,7 @@ use palisade_core::fence::{
     Detach, End, Fence, IsolationKind, IsolationState, Phase, ReleaseState, Slot, StatusWord, StepWord,
 };
 use palisade_core::ident::Uid;
-use palisade_core::observe::{CallId, Deletion, NodeSeen, Observations, ReadId};
+use palisade_core::observe::{CallId, Deletion, LedgerSeen, NodeSeen, Observations, ReadId};
 use palisade_core::prove::{Class, Judged, judge};
 use palisade_core::reason::automaton::FailReason;
 use palisade_core::settings::Action;
@@ -52,15 +52,18 @@ proptest! {
     fn nothing_is_removed_before_mark_and_verify((setup, events) in walks()) {
         let mut walk = Walk::new(setup);
         let mut first_read_after_mark: BTreeMap<Uid, usize> = BTreeMap::new();
+        let mut newest_at_mark: BTreeMap<Uid, Option<ReadId>> = BTreeMap::new();
         for event in events {
             if matches!(event, Happens::Crash) {
                 first_read_after_mark.clear();
+                newest_at_mark.clear();
             }
             walk.happen(event);
             for pod in walk.seen.pods.iter().flatten().filter(|pod| pod.deletion != Deletion::No) {
                 let known = walk.state.fence.releases.iter().any(|release| release.pod.uid == pod.pod.uid);
                 if known {
                     first_read_after_mark.entry(pod.pod.uid.clone()).or_insert(walk.asked_reads.len());
+                    newest_at_mark.entry(pod.pod.uid.clone()).or_insert(walk.newest_read);
                 }
             }
             let (before, decision) = walk.step();
@@ -84,6 +87,9 @@ proptest! {
                             })
                     });
                     prop_assert!(!read || verified, "removed without a read-back after the mark");
+                    let NodeSeen::There(node) = &walk.seen.node else { panic!("removed without a Node") };
+                    let looked = node.read.map(|read| read.id) > newest_at_mark[&other.pod.uid];
+                    prop_assert!(looked, "removed without a look at the Node after the mark");
                 }
             }
         }
@@ -105,9 +111,9 @@ proptest! {
             }
             let (once, first) = step(state, &walk.seen, walk.now);
             let (twice, second) = step(once.clone(), &walk.seen, walk.now);
-            let sends = |effects: &[Effect]| effects.iter().filter(|effect| matches!(effect, Effect::CallDevice(_) | Effect::ReadBack(_))).count();
+            let sends = |effects: &[Effect]| effects.iter().filter(|effect| matches!(effect, Effect::CallDevice(_) | Effect::ReadBack(_) | Effect::ReadNode(_))).count();
             prop_assert_eq!(sends(&second.effects), 0, "a call or a read is asked for twice");
-            let others = |effects: Vec<Effect>| effects.into_iter().filter(|effect| !matches!(effect, Effect::CallDevice(_) | Effect::ReadBack(_) | Effect::TouchNode(_))).collect::<Vec<_>>();
+            let others = |effects: Vec<Effect>| effects.into_iter().filter(|effect| !matches!(effect, Effect::CallDevice(_) | Effect::ReadBack(_) | Effect::ReadNode(_) | Effect::TouchNode(_))).collect::<Vec<_>>();
             prop_assert_eq!(others(first.effects), others(second.effects));
             prop_assert_eq!(once.fence, twice.fence);
         }
@@ -197,7 +203,9 @@ proptest! {
                 Effect::MarkPod(_) | Effect::RemovePod(_) | Effect::DetachVolumes(_) | Effect::DeleteAttachment(_) | Effect::DeleteNode(_) => true,
                 _ => false,
             });
-            prop_assert!(!acts || before.fence.slot == Slot::Held, "{:?}", decision.effects);
+            let fence = &before.fence;
+            let held = fence.slot == Slot::Held && walk.seen.ledger == LedgerSeen::Present { grant: fence.grant };
+            prop_assert!(!acts || held, "{:?}", decision.effects);
         }
     }
 }
@@ -211,7 +219,12 @@ fn intended(fence: &Fence, effect: &Effect, seen: &Observations) -> Result<(), &
     let pods = || seen.pods.iter().flatten();
     let ok = |yes: bool, why| if yes { Ok(()) } else { Err(why) };
     match effect {
-        Effect::Record { .. } | Effect::TakeSlot | Effect::GiveSlotBack | Effect::ReadNode | Effect::ListPods => Ok(()),
+        Effect::Record { .. }
+        | Effect::ReadLedger
+        | Effect::TakeSlot { .. }
+        | Effect::GiveSlotBack { .. }
+        | Effect::ReadNode(_)
+        | Effect::ListPods => Ok(()),
         Effect::ReadBack(read) => ok(read.id >= ReadId(0) && !read.plugs.is_empty(), "a read of nothing"),
         Effect::CallDevice(call) => {
             let run = fence.phase.run().ok_or("a call in a phase that makes none")?;

@@ -79,6 +79,41 @@ pub struct DetachRecord {
     pub forbidden: bool,
 }
 
+/// What is known of the machine's boots since the last pod was marked: a boot that may still hold what ran before the mark
+/// is no new one, and a volume that was released under it stays out of its reach.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default)]
+#[schemars(extend("x-kubernetes-validations" = [
+    rule_at(".bootID", "self.state != 'FirstBoot' || has(self.bootID)", "sinceMark.bootID: FirstBoot names the boot"),
+]))]
+pub struct SinceMark {
+    /// Unknown: nothing was read since the last mark. Baseline: the Node was read, and only what is posted later counts.
+    /// FirstBoot: the first status that was posted later came from bootID. Off: the machine was read off.
+    pub state: SinceMarkState,
+    /// For Baseline: the heartbeat of the Ready condition as it stood.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 64))]
+    pub heartbeat: Option<String>,
+    /// For Baseline: the boot as it stood. For FirstBoot: the first one that was posted.
+    #[serde(rename = "bootID", skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "schema::uid")]
+    pub boot_id: Option<String>,
+}
+
+/// How much is known of the boots since the last mark.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub enum SinceMarkState {
+    /// Nothing was read since.
+    #[default]
+    Unknown,
+    /// The Node was read.
+    Baseline,
+    /// A status was posted since.
+    FirstBoot,
+    /// The machine was read off.
+    Off,
+}
+
 /// How far a release has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 pub enum ReleaseState {

@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 
-use super::{DetachRecord, Incarnation, Proof, ReleaseRecord};
+use super::{DetachRecord, Incarnation, Proof, ReleaseRecord, SinceMark};
 use crate::{
     conditions::{self, Condition},
     rules::rule_at,
@@ -43,6 +43,7 @@ use crate::{
         "status.phase: New and Isolating belong to step Isolation"),
     rule_at(".run", "!(self.phase in ['Isolating', 'PoweringOff', 'PoweringOn', 'Recovering']) || has(self.run)",
         "status.run: says how far the running step has come; without it nobody could go on with it"),
+    rule_at(".grant", "self.grant >= oldSelf.grant", "status.grant: never falls, as no two slots may share a number"),
     rule_at(".calls", "self.calls >= oldSelf.calls", "status.calls: never falls, as no two calls may share a number"),
     rule_at(".phase", "!(self.phase in ['PoweringOff', 'PoweringOn']) || self.step == 'PowerManagement'",
         "status.phase: PoweringOff and PoweringOn belong to step PowerManagement"),
@@ -101,6 +102,9 @@ pub struct NodeFenceStatus {
     pub waited_millis: i64,
     /// Held: it has a slot in the ledger of the FencePolicy. None: it has not, and nothing may be done.
     pub slot: Slot,
+    /// The number of the slot that it has or had last; the ledger's entry carries it, so that an old entry is known as one.
+    #[schemars(range(min = 0))]
+    pub grant: u32,
     /// Whom this attempt is about, read live at its start.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub incarnation: Option<Incarnation>,
@@ -119,6 +123,8 @@ pub struct NodeFenceStatus {
     /// The pods that were, or are to be, given up; over all attempts.
     #[schemars(length(max = 250), extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["podUID"]))]
     pub releases: Vec<ReleaseRecord>,
+    /// What is known of the machine's boots since the last pod was marked.
+    pub since_mark: SinceMark,
     /// What became of the edit of the Node's `volumesInUse`.
     pub detach: DetachRecord,
     /// How it ended. NeverNeeded: the node recovered before anything was done. Refused: by vetting. Recovered: the node is back. HeldOff: it stays off. NodeGone: the Node was deleted. Stopped: by an admin.
@@ -159,12 +165,14 @@ impl Default for NodeFenceStatus {
             restarts: 0,
             waited_millis: 0,
             slot: Slot::None,
+            grant: 0,
             incarnation: None,
             observed_resume: 0,
             jobs: Vec::new(),
             isolations: Vec::new(),
             proofs: Vec::new(),
             releases: Vec::new(),
+            since_mark: SinceMark::default(),
             detach: DetachRecord::default(),
             end: None,
             reason: None,

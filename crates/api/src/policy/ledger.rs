@@ -2,12 +2,12 @@
 //!
 //! Promise (I3, I5): one compare-and-swap write of this object admits a fence; time in it is observed time, never an instant.
 
-use schemars::JsonSchema;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 
 use crate::{
     conditions::{self, Condition},
-    rules::rule,
+    rules::{rule, rule_at},
     schema,
 };
 
@@ -34,9 +34,10 @@ pub struct FencePolicyStatus {
     /// The fences that hold a slot.
     #[schemars(length(max = 200), extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["fenceUID"]))]
     pub entries: Vec<LedgerEntry>,
-    /// Admissions that still count for spacing, rate, quiet time or flapping.
-    #[schemars(length(max = 500), extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["fenceUID"]))]
-    pub grants: Vec<Grant>,
+    /// How long ago the slots that still count for spacing and rate were granted, youngest first, in milliseconds; only time
+    /// in which an operator watched.
+    #[schemars(schema_with = "grant_ages")]
+    pub grant_ages_millis: Vec<i64>,
     /// What is true of the policy: Accepted, LedgerReady, Observing, NeedsAttention.
     #[schemars(schema_with = "conditions::list")]
     pub conditions: Vec<Condition>,
@@ -46,7 +47,9 @@ pub struct FencePolicyStatus {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[schemars(extend("x-kubernetes-validations" = [
-    rule("self == oldSelf", "entries: an entry belongs to one fence and never changes; remove it and add another"),
+    rule("self.node == oldSelf.node && self.nodeUID == oldSelf.nodeUID && self.controlPlane == oldSelf.controlPlane",
+        "entries: an entry belongs to one fence of one node; remove it and add another"),
+    rule_at(".grant", "self.grant >= oldSelf.grant", "entries.grant: never falls"),
 ]))]
 pub struct LedgerEntry {
     /// UID of the NodeFence.
@@ -62,23 +65,11 @@ pub struct LedgerEntry {
     pub node_uid: String,
     /// Whether the node belongs to the control plane.
     pub control_plane: bool,
+    /// Which of the fence's slots this is: a fence that failed gives its slot back and takes another to try again.
+    #[schemars(range(min = 1))]
+    pub grant: u32,
 }
 
-/// An admission that still counts.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-#[schemars(extend("x-kubernetes-validations" = [
-    rule("self.observedMillis >= oldSelf.observedMillis", "grants: observedMillis only grows"),
-]))]
-pub struct Grant {
-    /// UID of the NodeFence that was admitted.
-    #[serde(rename = "fenceUID")]
-    #[schemars(schema_with = "schema::uid")]
-    pub fence_uid: String,
-    /// Name of its node.
-    #[schemars(schema_with = "schema::object_name")]
-    pub node: String,
-    /// How long ago, counting only time in which an operator watched.
-    #[schemars(range(min = 0))]
-    pub observed_millis: i64,
+fn grant_ages(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({ "type": "array", "items": { "type": "integer", "format": "int64", "minimum": 0 }, "maxItems": 500 })
 }

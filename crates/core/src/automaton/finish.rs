@@ -31,7 +31,14 @@ pub(super) fn give_slot_back(turn: &Turn<'_>) -> Option<Next> {
     if fence.slot == Slot::Held {
         return Some(Next::Record(Fence { slot: Slot::None, ..fence.clone() }, MoveReason::SlotGivenBack));
     }
-    (turn.seen.ledger == LedgerSeen::Present).then(|| Next::Do(vec![Effect::GiveSlotBack], WaitReason::AwaitingSlot))
+    let effect = match turn.seen.ledger {
+        // A later slot was taken by a process that did not live to record it: it is swept when the fence is gone.
+        LedgerSeen::Present { grant } if grant > fence.grant => return None,
+        LedgerSeen::Present { .. } => Effect::GiveSlotBack { grant: fence.grant },
+        LedgerSeen::Unknown if fence.grant > 0 => Effect::ReadLedger,
+        LedgerSeen::Absent | LedgerSeen::Unknown => return None,
+    };
+    Some(Next::Do(vec![effect], WaitReason::AwaitingSlot))
 }
 
 /// A machine that is kept off stays so until a person resumes it or its Node is gone.

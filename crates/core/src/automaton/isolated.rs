@@ -4,7 +4,9 @@ use super::isolating::{fail, vouched};
 use super::voiding::lost;
 use super::{Next, Turn, go, guard};
 use crate::effect::{DeleteNode, Effect, NodeChange, NodePatch};
-use crate::fence::{Fence, Isolation, IsolationKind, IsolationState, Phase, ReleaseState, StepWord};
+use crate::fence::{
+    Fence, Isolation, IsolationKind, IsolationState, Phase, Release, ReleaseState, SinceMark, StepWord,
+};
 use crate::ident::MethodName;
 use crate::isolate::enter;
 use crate::observe::{Deletion, Memory, NodeLive, NodeSeen, TaintSeen};
@@ -59,8 +61,8 @@ fn after_lost_proof(turn: &Turn<'_>, node: &NodeLive) -> Option<Next> {
         | ProofEnd::PublishedAgain
             if released && !fence.stopped =>
         {
-            if !node.live {
-                return Some(Next::Do(vec![Effect::ReadNode], WaitReason::AwaitingNode));
+            if !turn.live(node) {
+                return Some(Next::Look);
             }
             isolate_again(turn, node)
         }
@@ -137,7 +139,10 @@ fn release(turn: &Turn<'_>, memory: &mut Memory, node: &NodeLive, may_start: boo
     }
     // What is to be recorded comes first: an effect that was decided but not emitted would be remembered as sent.
     if let Some((releases, why)) = caught_up(fence, seen) {
-        return Ok(Next::Record(Fence { releases, ..fence.clone() }, why));
+        let further = |(old, new): (&Release, &Release)| old.state == ReleaseState::Intended && new.state > old.state;
+        let marked = fence.releases.iter().zip(&releases).any(further);
+        let since_mark = if marked { SinceMark::Unknown } else { fence.since_mark.clone() };
+        return Ok(Next::Record(Fence { releases, since_mark, ..fence.clone() }, why));
     }
     if let Some(next) = driver_proofs(turn, node) {
         return Ok(next);
@@ -210,8 +215,8 @@ pub(super) fn lift_out_of_service(turn: &Turn<'_>, node: &NodeLive) -> Next {
         let method = isolation.method.clone();
         return Next::Record(super::returning::lifting(turn.fence, isolation), MoveReason::LiftIntended { method });
     }
-    if !node.live {
-        return Next::Do(vec![Effect::ReadNode], WaitReason::AwaitingNode);
+    if !turn.live(node) {
+        return Next::Look;
     }
     if node.taints.contains(&TaintSeen::OutOfService) {
         let patch = NodePatch { guard: guard(node), change: NodeChange::LiftOutOfService };
@@ -345,8 +350,8 @@ fn delete_node(turn: &Turn<'_>, node: &NodeLive) -> Next {
         next.isolations.push(intended("delete-node", IsolationKind::NodeDeletion));
         return Next::Record(next, MoveReason::DeletionIntended);
     }
-    if !node.live {
-        return Next::Do(vec![Effect::ReadNode], WaitReason::AwaitingNode);
+    if !turn.live(node) {
+        return Next::Look;
     }
     Next::Do(vec![Effect::DeleteNode(DeleteNode { guard: guard(node) })], WaitReason::AwaitingNode)
 }

@@ -1,11 +1,11 @@
 //! Automaton / isolating: the isolation step, level by level.
 
 use super::{Next, Turn, go};
-use crate::fence::{Fence, IsolationKind, IsolationState, Phase, Run, StepWord};
+use crate::fence::{Fence, IsolationKind, IsolationState, Phase, Run, SinceMark, StepWord};
 use crate::isolate::{RunNext, enter, run_cut_off};
 use crate::observe::{Memory, NodeSeen};
-use crate::prove::{LifeSigns, Proof, ReadPath, Verified, dumping, person_said};
-use crate::reason::automaton::{FailReason, MoveReason, WaitReason};
+use crate::prove::{Class, LifeSigns, Proof, ReadPath, Verified, dumping, person_said};
+use crate::reason::automaton::{FailReason, MoveReason};
 use crate::recover::returned;
 use crate::settings::{Method, Plan};
 
@@ -44,7 +44,7 @@ pub(super) fn cut_off(
             let isolations = enter(&settled, plan, next, turn.seen);
             Next::Record(Fence { phase: phase(next), isolations, ..settled }, why)
         }
-        RunNext::Succeeded(proofs) => isolated(fence, plan, run, step, proofs),
+        RunNext::Succeeded(proofs) => isolated(turn, memory, plan, run, step, proofs),
         RunNext::Exhausted(why) => {
             let failed = Phase::Failed { at: step, why: why.clone() };
             Next::Record(Fence { power_sent: power_sent(fence), ..go(fence, failed) }, MoveReason::Failed { why })
@@ -53,7 +53,8 @@ pub(super) fn cut_off(
 }
 
 /// A level succeeded: its isolations are in force, its proofs stand beside those of an earlier step.
-fn isolated(fence: &Fence, plan: &Plan, run: Run, by: StepWord, proofs: Vec<Proof>) -> Next {
+fn isolated(turn: &Turn<'_>, memory: &Memory, plan: &Plan, run: Run, by: StepWord, proofs: Vec<Proof>) -> Next {
+    let fence = turn.fence;
     let why = if proofs.is_empty() {
         MoveReason::IsolatedWithoutProof
     } else {
@@ -68,6 +69,10 @@ fn isolated(fence: &Fence, plan: &Plan, run: Run, by: StepWord, proofs: Vec<Proo
         }
     }
     next.power_sent = power_sent(fence);
+    let off = proofs.iter().any(|proof| proof.class() == Class::Power);
+    if off && memory.last_read.as_ref().is_some_and(|(id, ..)| *id >= memory.marked_read) {
+        next.since_mark = SinceMark::Off;
+    }
     next.proofs.extend(proofs);
     Next::Record(next, why)
 }
@@ -109,8 +114,8 @@ pub(super) fn vouched(turn: &Turn<'_>, by: StepWord, onward: &Fence) -> Option<N
         }
         Some(_) | None => (dumping(seen.kdump_proves, same, node.lease_silent)?, MoveReason::DumpSeen),
     };
-    if !node.live {
-        return Some(Next::Do(vec![crate::effect::Effect::ReadNode], WaitReason::AwaitingNode));
+    if !turn.live(node) {
+        return Some(Next::Look);
     }
     let id = onward.next_proof();
     let baseline: LifeSigns = node.life.clone();

@@ -4,6 +4,7 @@
 //! remembers, and what it saw. A decision either changes the record (then the write is the only effect) or acts on what
 //! the record already says: so no effect can run ahead of its intent (I5), and a crash at any point loses nothing.
 
+mod boots;
 mod failed;
 mod finish;
 mod isolated;
@@ -14,8 +15,8 @@ mod returning;
 mod voiding;
 
 use crate::effect::{Effect, NodeGuard};
-use crate::fence::{Fence, Phase, Slot};
-use crate::observe::{LedgerSeen, Memory, NodeLive, NodeSeen, Observations};
+use crate::fence::{Fence, Phase, ReleaseState, Slot};
+use crate::observe::{LedgerSeen, Memory, NodeLive, NodeSeen, Observations, ReadId};
 use crate::reason::automaton::{MoveReason, WaitReason};
 use crate::time::{Span, Tick};
 
@@ -48,6 +49,8 @@ pub(crate) enum Next {
     Do(Vec<Effect>, WaitReason),
     /// Wait until this instant, or for a change.
     Wait(WaitReason, Option<Tick>),
+    /// Read the Node live first.
+    Look,
 }
 
 /// What a phase decides from.
@@ -57,6 +60,15 @@ pub(crate) struct Turn<'a> {
     pub(crate) now: Tick,
     /// Watched time in this phase, by all processes together.
     pub(crate) waited: Span,
+    /// The first read that this process began in this phase.
+    pub(crate) first_read: ReadId,
+}
+
+impl Turn<'_> {
+    /// Whether the Node was read from the API server itself in this phase.
+    pub(crate) fn live(&self, node: &NodeLive) -> bool {
+        node.read.is_some_and(|read| read.id >= self.first_read)
+    }
 }
 
 /// Decides what one fence does next.
@@ -69,19 +81,25 @@ pub fn step(state: State, seen: &Observations, now: Tick) -> (State, Decision) {
     let State { fence, mut memory } = state;
     absorb(&fence, &mut memory, seen, now);
     let waited = fence.waited + now.since(memory.since);
-    let turn = Turn { fence: &fence, seen, now, waited };
+    let turn = Turn { fence: &fence, seen, now, waited, first_read: memory.phase_read };
     match decide(&turn, &mut memory) {
         Next::Record(next, why) => {
             let same_phase = next.phase.name() == fence.phase.name() && next.attempt == fence.attempt;
             let calls = next.phase.run().map_or(next.calls, |run| next.calls.max(run.call));
             let next = Fence { waited: if same_phase { waited } else { Span::ZERO }, calls, ..next };
             memory.since = now;
-            memory.phase = Some((next.attempt, next.phase.name()));
+            enters(&mut memory, &next);
             let record = Effect::Record { fence: Box::new(next.clone()), why };
             (State { fence: next, memory }, Decision { effects: vec![record], waits: None, look_again: None })
         }
         Next::Do(effects, waits) => {
             (State { fence, memory }, Decision { effects, waits: Some(waits), look_again: None })
+        }
+        Next::Look => {
+            let effects = memory.look(seen, now).into_iter().collect();
+            let again = now + seen.settings.settle;
+            let decision = Decision { effects, waits: Some(WaitReason::AwaitingNode), look_again: Some(again) };
+            (State { fence, memory }, decision)
         }
         Next::Wait(waits, look_again) => {
             let checkpoint = memory.since + seen.settings.checkpoint;
@@ -103,19 +121,38 @@ pub fn step(state: State, seen: &Observations, now: Tick) -> (State, Decision) {
     }
 }
 
+/// Notes where the fence stands; true if that is news. What is to be live has to be read anew in each phase.
+fn enters(memory: &mut Memory, fence: &Fence) -> bool {
+    let phase = Some((fence.attempt, fence.phase.name()));
+    let news = memory.phase != phase;
+    if news {
+        memory.phase = phase;
+        memory.phase_read = memory.next_read;
+    }
+    news
+}
+
 /// Takes in what was seen since the last step.
 fn absorb(fence: &Fence, memory: &mut Memory, seen: &Observations, now: Tick) {
-    let phase = (fence.attempt, fence.phase.name());
-    if memory.phase != Some(phase) {
-        memory.phase = Some(phase);
+    if enters(memory, fence) {
         memory.since = now;
     }
+    let answered = |id| match &seen.node {
+        NodeSeen::There(node) => node.read.is_some_and(|read| read.id >= id),
+        NodeSeen::Gone => true,
+    };
+    memory.looking = memory.looking.filter(|(id, _)| !answered(*id));
     if let Some((id, _)) = memory.reading
         && let Some(answer) = seen.reads.iter().find(|answer| answer.id == id)
     {
         memory.last_read = Some((id, answer.plugs.clone(), now));
         memory.reads_since_sent = true;
         memory.reading = None;
+    }
+    let marked = fence.releases.iter().filter(|release| release.state > ReleaseState::Intended).count();
+    if marked > memory.marked {
+        memory.marked = marked;
+        memory.marked_read = memory.next_read;
     }
     for release in fence.releases.iter().filter(|release| release.mark_releases) {
         let first = memory.next_read;
@@ -133,6 +170,9 @@ fn absorb(fence: &Fence, memory: &mut Memory, seen: &Observations, now: Tick) {
 
 fn decide(turn: &Turn<'_>, memory: &mut Memory) -> Next {
     if let Some(next) = voiding::voided(turn, memory) {
+        return next;
+    }
+    if let Some(next) = boots::watched(turn, memory) {
         return next;
     }
     if let Some(next) = admin(turn) {
@@ -190,20 +230,38 @@ fn slot(turn: &Turn<'_>) -> Option<Next> {
     if !acts {
         return None;
     }
-    match (fence.slot, turn.seen.ledger) {
-        (Slot::None, _) => Some(take_slot(turn)),
-        // The policy was made anew, and its ledger was rebuilt without us: our slot is worth nothing in it.
-        (Slot::Held, LedgerSeen::Absent) => Some(Next::Do(vec![Effect::TakeSlot], WaitReason::AwaitingSlot)),
-        (Slot::Held, LedgerSeen::Present | LedgerSeen::Unknown) => None,
+    match fence.slot {
+        Slot::None => Some(take_slot(turn, fence.grant + 1)),
+        Slot::Held => held_slot(turn),
     }
 }
 
-/// Takes a slot: first the ledger, then the record.
-pub(crate) fn take_slot(turn: &Turn<'_>) -> Next {
+/// Whether the slot on record counts: the ledger was read after it was recorded, and shows it.
+pub(crate) fn held_slot(turn: &Turn<'_>) -> Option<Next> {
     match turn.seen.ledger {
-        LedgerSeen::Present => Next::Record(Fence { slot: Slot::Held, ..turn.fence.clone() }, MoveReason::SlotTaken),
-        LedgerSeen::Absent => Next::Do(vec![Effect::TakeSlot], WaitReason::AwaitingSlot),
-        LedgerSeen::Unknown => Next::Wait(WaitReason::AwaitingSlot, Some(turn.now + turn.seen.release.look_again)),
+        LedgerSeen::Present { grant } if grant == turn.fence.grant => None,
+        // The policy was made anew, and its ledger was rebuilt without us: our slot is worth nothing in it.
+        LedgerSeen::Present { .. } | LedgerSeen::Absent | LedgerSeen::Unknown => {
+            Some(take_slot(turn, turn.fence.grant))
+        }
+    }
+}
+
+/// Takes the slot of this number: first the ledger, then the record.
+pub(crate) fn take_slot(turn: &Turn<'_>, wanted: u32) -> Next {
+    match turn.seen.ledger {
+        LedgerSeen::Present { grant } if grant == wanted => {
+            let next = Fence { slot: Slot::Held, grant, ..turn.fence.clone() };
+            Next::Record(next, MoveReason::SlotTaken)
+        }
+        // Somebody has gone further with this fence than the record that we see.
+        LedgerSeen::Present { grant } if grant > wanted => {
+            Next::Wait(WaitReason::AwaitingSlot, Some(turn.now + turn.seen.release.look_again))
+        }
+        LedgerSeen::Present { .. } | LedgerSeen::Absent => {
+            Next::Do(vec![Effect::TakeSlot { grant: wanted }], WaitReason::AwaitingSlot)
+        }
+        LedgerSeen::Unknown => Next::Do(vec![Effect::ReadLedger], WaitReason::AwaitingSlot),
     }
 }
 

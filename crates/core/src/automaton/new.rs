@@ -3,12 +3,11 @@
 //! New, healthy before any effect: closed. New, every gate open and a slot taken: the incarnation is read live, all old
 //! proofs are dropped, and the isolation step begins.
 
-use super::{Next, Turn, take_slot};
-use crate::effect::Effect;
+use super::{Next, Turn, held_slot, take_slot};
 use crate::fence::{End, Fence, Phase, Slot};
 use crate::ident::Incarnation;
 use crate::isolate::enter;
-use crate::observe::{NodeSeen, Observations, Vetted};
+use crate::observe::{LedgerSeen, NodeSeen, Observations, Vetted};
 use crate::reason::automaton::{FailReason, MoveReason, WaitReason};
 use crate::recover::returned;
 
@@ -33,11 +32,20 @@ pub(super) fn new(turn: &Turn<'_>) -> Next {
             Vetted::Refused => return end_or_return(turn, End::Refused, MoveReason::VettingRefused),
         }
     }
-    if fence.slot == Slot::None {
-        return take_slot(turn);
+    match (fence.slot, seen.ledger) {
+        (Slot::None, _) => return take_slot(turn, fence.grant + 1),
+        // Nothing was done under it, so it is given up on paper first: no later ledger may be built with it in it.
+        (Slot::Held, LedgerSeen::Absent) => {
+            return Next::Record(Fence { slot: Slot::None, ..fence.clone() }, MoveReason::SlotLost);
+        }
+        (Slot::Held, _) => {
+            if let Some(next) = held_slot(turn) {
+                return next;
+            }
+        }
     }
-    if !node.live {
-        return Next::Do(vec![Effect::ReadNode], WaitReason::AwaitingNode);
+    if !turn.live(node) {
+        return Next::Look;
     }
     let Some(boot) = node.boot() else {
         let failed = Phase::Failed { at: crate::fence::StepWord::Isolation, why: FailReason::NoBoot };

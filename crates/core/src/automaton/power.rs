@@ -4,14 +4,15 @@
 //! is seen gone before; a network isolation is lifted before, while the machine reads off.
 //! Promise (I5): a new process sends nothing that could cross an `off` of the old one: it waits for the old deadline.
 
+use super::boots::{self, power_since_mark};
 use super::isolated::lift_out_of_service;
 use super::isolating::{cut_off, fail};
 use super::returning::lift;
 use super::{Next, Turn, go};
-use crate::fence::{Fence, Isolation, IsolationKind, IsolationState, Phase, Run, StepWord};
+use crate::fence::{Fence, Isolation, IsolationKind, IsolationState, Phase, Run, SinceMark, StepWord};
 use crate::isolate::{RunNext, plugs_behind, read_for, run_restore};
-use crate::observe::{CallId, Memory, NodeSeen, ReadId};
-use crate::prove::{Class, Judged, judge};
+use crate::observe::{CallId, Memory, NodeSeen};
+use crate::prove::{Class, Judged};
 use crate::reason::automaton::{FailReason, MoveReason, WaitReason};
 use crate::reason::prove::ProofEnd;
 use crate::recover::returned;
@@ -80,18 +81,31 @@ fn before_on(turn: &Turn<'_>, memory: &mut Memory, run: Run) -> Option<Next> {
     if let Some(network) = fence.isolations.iter().find(network) {
         return Some(lift_network(turn, memory, run, network));
     }
+    if boots::asked(fence) && fence.in_force(IsolationKind::Power) && power_since_mark(turn, memory).is_none() {
+        // Read once more, so that whatever comes up is known to be new. A device that does not answer holds nobody up.
+        if let Some(read) = read_for(fence, memory, seen, &[Class::Power], turn.now) {
+            return Some(Next::Do(vec![read], WaitReason::AwaitingReadBack));
+        }
+        if memory.awaits_read(seen, turn.now) {
+            return Some(Next::Wait(WaitReason::AwaitingReadBack, Some(turn.now + seen.settings.settle)));
+        }
+    }
     let still_standing = fence.proofs_in_force().any(|proof| proof.class().whole_node());
     let power_intended =
         |isolation: &Isolation| isolation.kind == IsolationKind::Power && isolation.state != IsolationState::Lifting;
     if still_standing || fence.isolations.iter().any(power_intended) {
-        return Some(Next::Record(intend_on(fence), MoveReason::OnIntended));
+        let off = power_since_mark(turn, memory) == Some(Judged::Off);
+        return Some(Next::Record(intend_on(fence, off), MoveReason::OnIntended));
     }
     None
 }
 
 /// The record that ends every power proof: from here on the machine may be on at any moment.
-fn intend_on(fence: &Fence) -> Fence {
+fn intend_on(fence: &Fence, off_since_mark: bool) -> Fence {
     let mut next = Fence { power_sent: true, ..fence.clone() };
+    if off_since_mark {
+        next.since_mark = SinceMark::Off;
+    }
     for isolation in next.isolations.iter_mut().filter(|isolation| isolation.kind == IsolationKind::Power) {
         isolation.state = IsolationState::Lifting;
     }
@@ -105,15 +119,10 @@ fn intend_on(fence: &Fence) -> Fence {
 fn lift_network(turn: &Turn<'_>, memory: &mut Memory, run: Run, network: &Isolation) -> Next {
     let (fence, seen) = (turn.fence, turn.seen);
     if network.state != IsolationState::Lifting && !seen.admin.resume {
-        let after = memory.marks.values().map(|(read, _)| *read).max().unwrap_or(ReadId(0));
-        let Some((plugs, stable_off)) = plugs_behind(fence, &seen.settings, Class::Power) else {
+        if plugs_behind(fence, &seen.settings, Class::Power).is_none() {
             return fail(fence, StepWord::PowerManagement, FailReason::NetworkNeedsPerson);
-        };
-        let off = memory
-            .last_read
-            .as_ref()
-            .is_some_and(|(id, reads, _)| *id >= after && judge(reads, &plugs, stable_off) == Judged::Off);
-        if !off {
+        }
+        if power_since_mark(turn, memory) != Some(Judged::Off) {
             return match read_for(fence, memory, seen, &[Class::Power], turn.now) {
                 Some(read) => Next::Do(vec![read], WaitReason::AwaitingReadBack),
                 None => Next::Wait(WaitReason::AwaitingReadBack, Some(turn.now + seen.settings.settle)),

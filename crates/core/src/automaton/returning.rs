@@ -1,10 +1,11 @@
 //! Automaton / returning: wait until the node is healthy and clean; then recover it and undo what was done.
 
+use super::boots;
 use super::isolated::lift_out_of_service;
 use super::isolating::fail;
 use super::{Next, Turn, go, guard};
 use crate::effect::{Effect, NodeChange, NodePatch};
-use crate::fence::{End, Fence, Isolation, IsolationKind, IsolationState, Phase, Run, StepWord};
+use crate::fence::{End, Fence, Isolation, IsolationKind, IsolationState, Phase, Run, SinceMark, StepWord};
 use crate::isolate::{RunNext, run_restore};
 use crate::observe::{Memory, NodeSeen, TaintSeen};
 use crate::prove::Class;
@@ -27,6 +28,10 @@ pub(super) fn returning(turn: &Turn<'_>) -> Next {
     }
     if matches!(seen.node, NodeSeen::Gone) {
         return node_gone(turn);
+    }
+    if boots::asked(fence) && fence.since_mark == SinceMark::Unknown {
+        // Before the node posts anything: its first status from here on tells which boot is the old one.
+        return Next::Look;
     }
     if fence.isolated_by(IsolationKind::Power) && !returned(seen) {
         // Stopped, or somebody else's doing: a machine is never left off without a word.
@@ -74,16 +79,42 @@ fn node_gone(turn: &Turn<'_>) -> Next {
     if fence.isolated_by(IsolationKind::Power) && !deleted_by_us {
         return switch_on(fence);
     }
-    let guards_data = fence.isolated_by(IsolationKind::Storage) || fence.isolated_by(IsolationKind::Network);
-    if guards_data && !deleted_by_us && !seen.admin.resume {
+    if beyond_the_node(fence).is_some() {
+        if deleted_by_us || seen.admin.resume {
+            return Next::Record(go(fence, Phase::Recovering(fence.first_run())), MoveReason::LiftWithoutNode);
+        }
         return Next::Wait(WaitReason::HeldForPerson, Some(turn.now + seen.release.look_again));
     }
-    // What was done to the object went with it.
-    if let Some(isolation) = fence.isolations.iter().find(|isolation| isolation.state != IsolationState::Lifting) {
-        return Next::Record(lifting(fence, isolation), MoveReason::LiftIntended { method: isolation.method.clone() });
+    forget_with_node(fence)
+}
+
+/// What cuts the machine off by itself, whether it has a Node or not: it is lifted by its own provider, never forgotten.
+fn beyond_the_node(fence: &Fence) -> Option<&Isolation> {
+    let beyond = |isolation: &&Isolation| matches!(isolation.kind, IsolationKind::Network | IsolationKind::Storage);
+    fence.isolations.iter().find(beyond)
+}
+
+/// What was done to the object went with it.
+fn forget_with_node(fence: &Fence) -> Next {
+    if let Some(standing) = fence.isolations.iter().find(|isolation| isolation.state != IsolationState::Lifting) {
+        let why = MoveReason::LiftIntended { method: standing.method.clone() };
+        let all = fence.isolations.iter().fold(fence.clone(), |next, isolation| lifting(&next, isolation));
+        return Next::Record(all, why);
     }
     let next = Fence { isolations: Vec::new(), ..go(fence, Phase::Final(End::NodeGone)) };
     Next::Record(next, MoveReason::NodeGone)
+}
+
+/// The node does not come back: a person said so, or we deleted it while its machine was proven off.
+fn recovering_without_node(turn: &Turn<'_>, memory: &mut Memory, run: Run) -> Next {
+    let fence = turn.fence;
+    let allowed = turn.seen.admin.resume || fence.isolated_by(IsolationKind::NodeDeletion);
+    match beyond_the_node(fence) {
+        Some(isolation) if allowed || isolation.state == IsolationState::Lifting => {
+            lift(turn, memory, run, &isolation.clone(), Phase::Recovering)
+        }
+        Some(_) | None => Next::Record(go(fence, Phase::Returning), MoveReason::NodeGone),
+    }
 }
 
 /// From recovery back to the power step: an attempt of its own, as every way back is.
@@ -116,6 +147,9 @@ pub(super) fn lifting(fence: &Fence, isolation: &Isolation) -> Fence {
 
 pub(super) fn recovering(turn: &Turn<'_>, memory: &mut Memory, run: Run) -> Next {
     let (fence, seen) = (turn.fence, turn.seen);
+    if matches!(seen.node, NodeSeen::Gone) {
+        return recovering_without_node(turn, memory, run);
+    }
     if seen.pods.is_none() || seen.attachments.is_none() {
         return Next::Do(vec![Effect::ListPods], WaitReason::AwaitingPods);
     }
@@ -226,8 +260,8 @@ fn unmark(turn: &Turn<'_>, isolation: &Isolation) -> Next {
         let patch = NodePatch { guard: guard(node), change };
         return Next::Do(vec![Effect::PatchNode(patch)], WaitReason::AwaitingTaint);
     }
-    if !node.live {
-        return Next::Do(vec![Effect::ReadNode], WaitReason::AwaitingNode);
+    if !turn.live(node) {
+        return Next::Look;
     }
     lifted(fence, isolation, fence.phase.clone())
 }

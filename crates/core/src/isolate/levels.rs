@@ -367,8 +367,7 @@ fn read(memory: &mut Memory, seen: &Observations, plugs: Vec<Plug>, over: Span, 
 }
 
 fn begin_read(memory: &mut Memory, seen: &Observations, plugs: Vec<Plug>, over: Span, now: Tick) -> Effect {
-    let id = memory.next_read;
-    memory.next_read.0 += 1;
+    let id = memory.next_read();
     memory.reading = Some((id, now));
     memory.baseline = Some(life(seen));
     Effect::ReadBack(ReadRequest { id, plugs, over })

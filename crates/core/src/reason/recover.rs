@@ -14,6 +14,6 @@ reasons! {
         AttachmentsNotListed => "its attachments could not be listed",
         AttachmentLeft { attachment: String } => "the attachment {attachment} of a released volume is still there",
         VolumeInUse { volume: String } => "it still uses the released volume {volume}",
-        OldBoot { method: String } => "it has not booted since it was cut off by {method}, so stale writes may wait in it; restart it",
+        OldBoot { method: String } => "the boot that it runs may be older than the release, so stale writes may wait behind {method}; restart it",
     }
 }

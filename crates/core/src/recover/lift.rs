@@ -4,7 +4,7 @@
 //! boot, unless the provider leaves old sessions dead: a process that hung in I/O through the whole partition would
 //! otherwise flush stale pages onto a volume that now belongs to another node.
 
-use crate::fence::{Fence, Isolation, IsolationKind, IsolationState, ReleaseState};
+use crate::fence::{Fence, Isolation, IsolationKind, IsolationState, ReleaseState, SinceMark};
 use crate::observe::{NodeSeen, Observations};
 use crate::reason::recover::ReturnReason;
 
@@ -48,9 +48,12 @@ fn same_boot_matters(fence: &Fence, isolation: &Isolation, seen: &Observations) 
     !booted_since(fence, seen)
 }
 
-/// Whether the node runs another boot than the one that was cut off. A boot that nobody reports is not a new one, and a
-/// Node object that was made anew says nothing about the machine behind it.
+/// Whether nothing that ran at the last mark can still run. A boot that nobody reports is not a new one, and a Node object
+/// that was made anew says nothing about the machine behind it.
 fn booted_since(fence: &Fence, seen: &Observations) -> bool {
-    let (Some(target), NodeSeen::There(node)) = (&fence.target, &seen.node) else { return false };
-    node.boot().is_some_and(|boot| *boot != target.boot)
+    match (&fence.since_mark, &seen.node) {
+        (SinceMark::Off, _) => true,
+        (SinceMark::FirstBoot(first), NodeSeen::There(node)) => node.boot().is_some_and(|boot| boot != first),
+        (SinceMark::Unknown | SinceMark::Baseline { .. } | SinceMark::FirstBoot(_), _) => false,
+    }
 }

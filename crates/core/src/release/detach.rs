@@ -2,14 +2,18 @@
 //!
 //! Promise (I2): `volumesInUse` is edited only while the lease is silent, in the version of a live read that shows the
 //! proof's UID and boot; an entry that comes back means that a kubelet lives, and ends all edits of this fence.
-//! Never: deletes an attachment that is being deleted already (its driver has the word), or before the nudge.
+//! Never: deletes an attachment that is being deleted already (its driver has the word), before the nudge, or without having
+//! read device and Node again since: somebody may have switched the machine on, and a new pod may run there.
 
 use std::collections::BTreeSet;
 
+use super::verify::{Verify, classes};
 use crate::effect::{DeleteAttachment, DetachVolumes, Effect, NodeGuard};
 use crate::fence::{Detach, Fence, Release, ReleaseState};
 use crate::ident::VolumeName;
+use crate::isolate::read_for;
 use crate::observe::{AttachmentSeen, Memory, NodeLive, NodeSeen, Observations};
+use crate::prove::Basis;
 use crate::reason::automaton::{MoveReason, WaitReason};
 use crate::time::Tick;
 
@@ -35,7 +39,7 @@ pub(crate) fn detach(fence: &Fence, memory: &mut Memory, seen: &Observations, no
     };
     let free = free_volumes(&removed, seen);
     let waiting: Vec<&AttachmentSeen> = attachments.iter().filter(|seen| free.contains(&seen.volume)).collect();
-    if let Some(step) = edit(fence, node, &free) {
+    if let Some(step) = edit(fence, memory, node, &free, seen, now) {
         return step;
     }
     if let Some(done) = detached(fence, &waiting) {
@@ -76,7 +80,14 @@ fn detached(fence: &Fence, waiting: &[&AttachmentSeen]) -> Option<Detaching> {
 }
 
 /// The edit of `volumesInUse`: intent, patch, seen out, and the one thing that forbids it.
-fn edit(fence: &Fence, node: &NodeLive, free: &BTreeSet<VolumeName>) -> Option<Detaching> {
+fn edit(
+    fence: &Fence,
+    memory: &mut Memory,
+    node: &NodeLive,
+    free: &BTreeSet<VolumeName>,
+    seen: &Observations,
+    now: Tick,
+) -> Option<Detaching> {
     let Detach::Edits { done, adding } = &fence.detach else { return None };
     let record = |detach: Detach, why| Some(Detaching::Record(Box::new(Fence { detach, ..fence.clone() }), why));
     if !done.is_disjoint(&node.volumes_in_use) {
@@ -95,8 +106,8 @@ fn edit(fence: &Fence, node: &NodeLive, free: &BTreeSet<VolumeName>) -> Option<D
         let volumes = u32::try_from(adding.len()).unwrap_or(u32::MAX);
         return record(Detach::Edits { done: done.clone(), adding }, MoveReason::DetachIntended { volumes });
     }
-    if !node.live {
-        return Some(Detaching::Do(vec![Effect::ReadNode], WaitReason::AwaitingNode));
+    if !node.read.is_some_and(|read| read.id >= memory.phase_read) {
+        return Some(Detaching::Do(memory.look(seen, now).into_iter().collect(), WaitReason::AwaitingNode));
     }
     let still: BTreeSet<_> = adding.intersection(&node.volumes_in_use).cloned().collect();
     if still.is_empty() {
@@ -120,37 +131,48 @@ fn by_hand(
     let patience = seen.settings.detach_patience;
     let mut effects = Vec::new();
     for attachment in waiting.iter().filter(|seen| !seen.deleting) {
-        let (since, nudged) = *memory.awaited.entry(attachment.attachment.uid.clone()).or_insert((now, false));
+        let uid = &attachment.attachment.uid;
+        let (since, nudged) = *memory.awaited.entry(uid.clone()).or_insert((now, None));
         if now < since + patience {
             continue;
         }
-        if !nudged {
-            memory.awaited.insert(attachment.attachment.uid.clone(), (now, true));
+        let Some(nudged) = nudged else {
+            memory.awaited.insert(uid.clone(), (now, Some(memory.next_read)));
             if !effects.iter().any(|effect| matches!(effect, Effect::TouchNode(_))) {
                 effects.push(Effect::TouchNode(guard(node)));
             }
-        } else if !node.live {
-            effects.push(Effect::ReadNode);
-        } else if proven(fence, node, attachment) {
-            effects.push(Effect::DeleteAttachment(DeleteAttachment {
-                attachment: attachment.attachment.clone(),
-                send_before: now + seen.settings.send_window,
-            }));
+            continue;
+        };
+        // The attachment goes as a pod goes: only right after Node and device were read, both after the nudge.
+        let Some(basis) = proven(fence, node, attachment) else { continue };
+        let verify = Verify { fence, memory: &*memory, seen, node, now };
+        let missing = verify.lately(basis, nudged);
+        let send_before = verify.send_before(basis);
+        if missing.nothing() {
+            let attachment = attachment.attachment.clone();
+            effects.push(Effect::DeleteAttachment(DeleteAttachment { attachment, send_before }));
+            continue;
+        }
+        if missing.look {
+            effects.extend(memory.look(seen, now));
+        }
+        if missing.read_back {
+            effects.extend(read_for(fence, memory, seen, &classes(fence, basis), now));
         }
     }
     effects
 }
 
-/// The attachment belongs to a removed pod whose basis stands, on the very Node and boot that it speaks of.
-fn proven(fence: &Fence, node: &NodeLive, attachment: &AttachmentSeen) -> bool {
-    let same_life =
-        fence.target.as_ref().is_some_and(|target| target.uid == node.uid && Some(&target.boot) == node.boot());
-    same_life
-        && fence.releases.iter().any(|release| {
-            release.state == ReleaseState::Removed
-                && release.attachments.contains(&attachment.attachment)
-                && release.basis.stands(fence)
-        })
+/// What the release of the attachment's pod stands on, if it still does, on the very Node and boot that it speaks of.
+fn proven<'a>(fence: &'a Fence, node: &NodeLive, attachment: &AttachmentSeen) -> Option<&'a Basis> {
+    let target = fence.target.as_ref()?;
+    let same_life = target.uid == node.uid && Some(&target.boot) == node.boot();
+    let released = |release: &&Release| {
+        release.state == ReleaseState::Removed
+            && release.attachments.contains(&attachment.attachment)
+            && release.basis.stands(fence)
+    };
+    fence.releases.iter().find(released).map(|release| &release.basis).filter(|_| same_life)
 }
 
 fn guard(node: &NodeLive) -> NodeGuard {

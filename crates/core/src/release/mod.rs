@@ -9,6 +9,7 @@ mod lanes;
 mod out_of_service;
 mod plan;
 mod progress;
+mod verify;
 
 pub use groups::groups;
 pub use lanes::{Lane, may_go};

@@ -1,19 +1,21 @@
 //! Release / progress: mark, verify, remove, group by group.
 //!
-//! Promise (I1, I2): a pod is removed only when every member of its group is marked and the isolation was read back by
-//! this very process in a series that began after the last of these marks was seen. A read from before a mark, or by
-//! an earlier process, counts for nothing: somebody may have switched the machine on in between.
+//! Promise (I1, I2): a pod is removed only when every member of its group is marked and this very process has then, in reads
+//! that began after the last of these marks was seen, read the isolation back *and* found the Node to be the same object.
+//! A read from before a mark, or by an earlier process, counts for nothing: somebody may have switched the machine on in
+//! between, or another machine may have taken over the name and started the pod while it was not marked.
 //! Promise (I4): what is sent carries UID and, for the mark, the version that was decided on.
 
 use std::collections::BTreeMap;
 
 use super::lanes::{claims, may_go};
+use super::verify::{Missing, Verify, classes};
 use crate::effect::{Effect, MarkPod, RemovePod, Unpublish};
 use crate::fence::{Fence, Release, ReleaseState};
 use crate::ident::Uid;
-use crate::isolate::{plugs_behind, read_for};
-use crate::observe::{Access, Deletion, Memory, NodeLive, NodeSeen, Observations, PodSeen, ReadId};
-use crate::prove::{Basis, Class, Coverage, Judged, Proof, Scope, cover, judge};
+use crate::isolate::read_for;
+use crate::observe::{Access, Deletion, Memory, NodeLive, NodeSeen, Observations, PodSeen};
+use crate::prove::{Basis, Coverage, Scope, cover};
 use crate::reason::automaton::{MoveReason, WaitReason};
 use crate::snapshot::Ready;
 use crate::time::{Span, Tick};
@@ -51,28 +53,21 @@ pub(crate) fn progress(
         groups.entry(release.group).or_default().push(release);
     }
     let mut doing =
-        Doing { fence, memory: &*memory, seen, node, now, effects: Vec::new(), wait: None, wants_read: None };
+        Doing { fence, memory: &*memory, seen, node, now, effects: Vec::new(), wait: None, wants: Wants::default() };
     for group in groups.values() {
         doing.group(group, &pods, may_start);
     }
-    let Doing { mut effects, wait, wants_read, .. } = doing;
-    if let Some(basis) = wants_read {
-        effects.extend(ask_for_read(fence, memory, seen, &basis, now));
+    let Doing { mut effects, wait, wants, .. } = doing;
+    if let Some(basis) = wants.read_back {
+        effects.extend(read_for(fence, memory, seen, &classes(fence, &basis), now));
+    }
+    if wants.look {
+        effects.extend(memory.look(seen, now));
     }
     match (effects.is_empty(), wait) {
         (true, None) => Progress::Settled,
         (true, Some(wait)) => Progress::Wait(wait),
         (false, wait) => Progress::Do(effects, wait.unwrap_or(WaitReason::AwaitingMark)),
-    }
-}
-
-/// The read that a basis needs: its devices, or the Node itself where only a sign of life could speak against it.
-fn ask_for_read(fence: &Fence, memory: &mut Memory, seen: &Observations, basis: &Basis, now: Tick) -> Option<Effect> {
-    let classes = classes(fence, basis);
-    if classes.iter().any(|class| class_is_read(*class)) {
-        read_for(fence, memory, seen, &classes, now)
-    } else {
-        Some(Effect::ReadNode)
     }
 }
 
@@ -129,7 +124,16 @@ struct Doing<'a> {
     now: Tick,
     effects: Vec<Effect>,
     wait: Option<WaitReason>,
-    wants_read: Option<Basis>,
+    wants: Wants,
+}
+
+/// What has to be read before anything more can go.
+#[derive(Default)]
+struct Wants {
+    /// The devices or providers behind this basis.
+    read_back: Option<Basis>,
+    /// The Node.
+    look: bool,
 }
 
 impl Doing<'_> {
@@ -186,7 +190,6 @@ impl Doing<'_> {
         self.wait.get_or_insert(WaitReason::AwaitingMark);
         // For an owner that replaces a terminating pod the mark is the release: read back immediately before it.
         if release.mark_releases && !self.read_recently(release) {
-            self.wants_read.get_or_insert(release.basis.clone());
             return;
         }
         self.effects.push(Effect::MarkPod(MarkPod {
@@ -197,17 +200,14 @@ impl Doing<'_> {
         }));
     }
 
-    /// When the newest series was last sampled, by its slowest plug. Its answer may have been seen much later.
-    fn sampled(&self) -> Option<Tick> {
-        let (_, reads, answered) = self.memory.last_read.as_ref()?;
-        let sampled = reads.iter().filter_map(|read| read.samples.last()).map(|sample| sample.began).min()?;
-        Some(sampled.min(*answered))
+    /// Until when a mark may be sent. Where it is the release, the time runs from the reads that allow it.
+    fn mark_before(&self, release: &Release) -> Tick {
+        let window = self.now + self.seen.settings.send_window;
+        if release.mark_releases { self.verify().send_before(&release.basis) } else { window }
     }
 
-    /// Until when a mark may be sent. Where it is the release, the time runs from the read-back that allows it.
-    fn mark_before(&self, release: &Release) -> Tick {
-        let read = self.sampled().filter(|_| release.mark_releases);
-        read.unwrap_or(self.now) + self.seen.settings.send_window
+    fn verify(&self) -> Verify<'_> {
+        Verify { fence: self.fence, memory: self.memory, seen: self.seen, node: self.node, now: self.now }
     }
 
     /// Step 2 of a release: everything that it stands on was seen in force after the last mark of its group.
@@ -229,11 +229,18 @@ impl Doing<'_> {
                 ready = false;
             }
         }
-        if !verified(self.fence, self.memory, self.seen, &release.basis, after) {
-            self.wants_read.get_or_insert(release.basis.clone());
-            ready = false;
-        }
+        let missing = self.verify().since(&release.basis, after);
+        ready &= self.nothing(missing, &release.basis);
         ready && self.grace_over(release)
+    }
+
+    /// Whether nothing is missing; asks for whatever is.
+    fn nothing(&mut self, missing: Missing, basis: &Basis) -> bool {
+        self.wants.look |= missing.look;
+        if missing.read_back {
+            self.wants.read_back.get_or_insert(basis.clone());
+        }
+        missing.nothing()
     }
 
     /// On a node that lives the pod gets its normal grace first; force comes only after it.
@@ -247,43 +254,10 @@ impl Doing<'_> {
         marked.is_some_and(|at| self.now >= at + Span::secs(grace))
     }
 
-    /// Whether the newest series began after the release was on record, shows the isolation in force, and is no older than a
-    /// send window: no machine boots and starts its pods in that time.
-    fn read_recently(&self, release: &Release) -> bool {
-        let basis = &release.basis;
-        let Some(after) = self.memory.intended.get(&release.pod.uid) else { return false };
-        let recent = self.sampled().is_some_and(|at| self.now <= at + self.seen.settings.send_window);
-        let nothing_to_read = classes(self.fence, basis).iter().all(|class| !class_is_read(*class));
-        (recent || nothing_to_read) && verified(self.fence, self.memory, self.seen, basis, *after)
+    /// Whether Node and isolation were read after the release was on record, and lately.
+    fn read_recently(&mut self, release: &Release) -> bool {
+        let Some(after) = self.memory.intended.get(&release.pod.uid).copied() else { return false };
+        let missing = self.verify().lately(&release.basis, after);
+        self.nothing(missing, &release.basis)
     }
-}
-
-fn classes(fence: &Fence, basis: &Basis) -> Vec<Class> {
-    fence.proofs.iter().filter(|proof| basis.proofs().contains(&proof.id())).map(Proof::class).collect()
-}
-
-/// Whether a class is read back from a device or provider; the others speak through the Node or the driver.
-const fn class_is_read(class: Class) -> bool {
-    match class {
-        Class::Power | Class::Storage | Class::Network => true,
-        Class::Driver | Class::Confirmed | Class::Kdump => false,
-    }
-}
-
-/// Whether everything that `basis` names was seen in force in a series numbered `after` or later.
-fn verified(fence: &Fence, memory: &Memory, seen: &Observations, basis: &Basis, after: ReadId) -> bool {
-    basis.stands(fence)
-        && classes(fence, basis).into_iter().all(|class| match class {
-            Class::Power | Class::Storage | Class::Network => {
-                let Some((plugs, stable_off)) = plugs_behind(fence, &seen.settings, class) else { return false };
-                memory
-                    .last_read
-                    .as_ref()
-                    .is_some_and(|(id, reads, _)| *id >= after && judge(reads, &plugs, stable_off) == Judged::Off)
-            }
-            Class::Driver => true,
-            // A person vouched until the first sign of life; a Node read from a cache could hide one.
-            Class::Confirmed => matches!(&seen.node, NodeSeen::There(node) if node.live),
-            Class::Kdump => seen.kdump_proves && matches!(&seen.node, NodeSeen::There(node) if node.live),
-        })
 }

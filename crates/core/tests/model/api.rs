@@ -3,7 +3,7 @@
 //! The oracle judges each destructive act by the machines' truth at the instant of the act, never by what an operator
 //! believes. The mutations that send something else than they were told are here.
 
-use crate::setup::{Device, METHODS, Mutation, Setup};
+use crate::setup::{Device, METHODS, Members, Mutation, Setup};
 use crate::world::{
     Broken, Call, Home, Kind, Machine, NodeView, Operator, PodView, PodsView, Power, Request, World, process,
 };
@@ -67,7 +67,12 @@ impl World {
             Request::LiftQuarantine { uid, current } => self.patch(blind, uid, current, |node| node.taint = None),
             Request::Touch { uid, current } => self.patch(blind, uid, current, |_| {}),
             Request::Detach { uid, current } => {
-                if self.harms(setup) && (current || blind) {
+                // What a pod object of the node still refers to is not detached, whatever the list says.
+                let bound = (0_u8..).zip(self.api.pods).filter_map(|(name, pod)| Some((name, pod?)));
+                let bound = bound.filter(|(_, pod)| pod.home == Home::Target);
+                let held = bound.fold(0, |bits, (name, pod)| bits | process(name, pod.generation));
+                let left_alone = self.machines().all(|machine| machine.running & !held == 0);
+                if self.harms(setup) && (current || blind) && !left_alone {
                     self.breaks(Broken::I2);
                 }
                 self.patch(blind, uid, current, |node| node.in_use = false)
@@ -169,8 +174,10 @@ impl World {
             self.breaks(Broken::I4);
         }
         // I2 and the groups of I1: each pod of the node that shares the claim was marked, and then its node was cut off.
-        let bound = self.api.pods.iter().flatten().filter(|pod| pod.home == Home::Target);
-        if bound.into_iter().any(|pod| !pod.cut_since_mark) {
+        // One that was bound to the node after the decision keeps the attachment there, and so the replacement waits.
+        let joined = |at: u8| at != name && setup.members == Members::SecondJoins;
+        let bound = (0_u8..).zip(self.api.pods).filter_map(|(at, pod)| pod.filter(|_| !joined(at)));
+        if bound.filter(|pod| pod.home == Home::Target).any(|pod| !pod.cut_since_mark) {
             self.breaks(Broken::I2);
         }
         self.api.pods[usize::from(name)] = None;
@@ -212,14 +219,15 @@ impl World {
         }
     }
 
-    pub(crate) fn read_node(&self, live: bool) -> NodeView {
-        NodeView { node: self.api.node, live, current: true }
+    /// The Node as it is now, for somebody whose newest GET of it was this one.
+    pub(crate) fn see_node(&self, read: Option<(u8, u8)>) -> NodeView {
+        NodeView { node: self.api.node, read, current: true }
     }
 }
 
 /// What an operator takes from a reply.
 pub(crate) fn hear(setup: &Setup, world: &mut World, at: usize, request: Request, reply: Reply) {
-    let (node, mut pods) = (world.read_node(true), world.list_pods());
+    let (node, mut pods) = (world.see_node(world.operators[at].node.read), world.list_pods());
     if setup.mutation == Some(Mutation::NoDeletionMark) && matches!(request, Request::Mark { .. }) {
         pods.pods.iter_mut().flatten().for_each(|pod| pod.marked = true);
     }
@@ -229,9 +237,8 @@ pub(crate) fn hear(setup: &Setup, world: &mut World, at: usize, request: Request
         | Request::LiftQuarantine { .. }
         | Request::Touch { .. }
         | Request::Detach { .. } => {
-            // A patch answers with the object; a 409 is followed by a GET.
-            let live = operator.node.live || reply != Reply::Done;
-            operator.node = NodeView { live, ..node };
+            // A patch answers with the object; a 409 makes the sender look.
+            operator.node = node;
         }
         Request::Mark { name, .. } | Request::Remove { name, .. } => {
             if let Some(view) = operator.pods.as_mut() {

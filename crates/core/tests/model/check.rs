@@ -202,7 +202,7 @@ impl Explored {
                     does.extend(decided.record.map(|_| "record".to_owned()));
                     does.extend(decided.reading.map(|reading| format!("read back #{}", reading.id)));
                     does.extend(decided.call.map(|call| format!("{:?}", call.kind())));
-                    does.extend(decided.read_node.then(|| "read the Node".to_owned()));
+                    does.extend(decided.read_node.map(|_| "read the Node".to_owned()));
                     does.extend(decided.list_pods.then(|| "list pods".to_owned()));
                     format!(": {}", does.join(", "))
                 })

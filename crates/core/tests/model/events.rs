@@ -47,14 +47,14 @@ impl Explored {
         let operator = Operator {
             fence: Some(fence),
             fence_current: true,
-            node: NodeView { node: Some(node), live: false, current: true },
+            node: NodeView { node: Some(node), read: None, current: true },
             ..self.blank()
         };
         World {
             api: Api {
                 fence: Some(fence),
                 fence_no: 1,
-                ledger: true,
+                ledger: Some(1),
                 node: Some(node),
                 node_uid: 1,
                 pods: [Some(pod), second],
@@ -196,7 +196,10 @@ impl Explored {
         if api.node.is_some_and(|node| node.ready) {
             events.push(Event::GoesSilent);
         }
-        if api.node.is_some() && left.node_deletions > 0 {
+        // A fence that begins on another machine's Node is refused by the device itself, which knows whose it is.
+        let begun = self.setup.successor == Successor::SameMachine
+            || api.fence.is_some_and(|fence| self.tables.fence(fence).target.is_some());
+        if api.node.is_some() && left.node_deletions > 0 && begun {
             events.push(Event::NodeDeleted);
         }
         if api.node.is_none() && world.other.is_none() && self.setup.successor == Successor::OtherMachine {
@@ -256,7 +259,7 @@ impl Explored {
             Event::CallRefused(at) => self.calls(&mut next, at, false, Outcome::Refused),
             Event::Read(at) => self.reads(&mut next, at, true),
             Event::ReadLost(at) => self.reads(&mut next, at, false),
-            Event::SeeNode(at) => next.operators[at].node = next.read_node(false),
+            Event::SeeNode(at) => next.operators[at].node = next.see_node(next.operators[at].node.read),
             Event::SeePods(at) => next.operators[at].pods = Some(next.list_pods()),
             Event::SeeFence(at) => self.sees_fence(&mut next, at),
             Event::Crash { operator, leaves_request, old_cache } => {
@@ -301,7 +304,7 @@ impl Explored {
             fence: None,
             fence_current: false,
             memory: self.fresh,
-            node: NodeView { node: None, live: false, current: false },
+            node: NodeView { node: None, read: None, current: false },
             pods: None,
             answer: None,
             reading: None,

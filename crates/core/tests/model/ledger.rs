@@ -13,7 +13,7 @@ use palisade_core::ident::{BootId, NodeName, ResourceVersion, Uid};
 use palisade_core::ledger::{
     Entry, Found, GiveBack, Ledger, LiveFence, LiveGet, ReadNumber, Take, give_back, rebuild, sweep, take,
 };
-use palisade_core::observe::{Admin, LedgerSeen, Memory, NodeLive, NodeSeen, Observations, Vetted};
+use palisade_core::observe::{Admin, LedgerSeen, Memory, NodeLive, NodeRead, NodeSeen, Observations, ReadId, Vetted};
 use palisade_core::policy::{Budget, ReleasePolicy};
 use palisade_core::prove::LifeSigns;
 use palisade_core::settings::Settings;
@@ -62,8 +62,9 @@ type Asked = (Ref, Ref, LedgerSeen, bool);
 enum Does {
     Nothing,
     Record(Ref),
-    TakeSlot,
-    GiveSlotBack,
+    ReadLedger,
+    TakeSlot(u32),
+    GiveSlotBack(u32),
     Close,
 }
 
@@ -105,6 +106,8 @@ struct View {
     fence: Option<Ref>,
     current: bool,
     memory: Ref,
+    /// The ledger was read since the fence's slot was seen as it is.
+    ledger_read: bool,
 }
 
 /// A write of the ledger, with the version that it was made from.
@@ -174,7 +177,7 @@ impl LedgerWorld {
     fn decide(&self, next: &mut LedgerState, operator: usize, node: usize) -> Option<()> {
         let view = next.operators[operator].fences[node];
         let number = view.fence?;
-        let asked = (number, view.memory, self.ledger_seen(next, operator, number), next.well[node]);
+        let asked = (number, view.memory, self.ledger_seen(next, operator, node, number), next.well[node]);
         let known = self.decisions.lock().unwrap().get(&asked).copied();
         let (memory, does) = known.unwrap_or_else(|| {
             let made = self.ask(asked);
@@ -190,17 +193,21 @@ impl LedgerWorld {
                 self.record(next, operator, node, record);
                 Some(())
             }
-            Does::TakeSlot => {
+            Does::ReadLedger => {
+                self.reads_ledger(next, operator);
+                Some(())
+            }
+            Does::TakeSlot(grant) => {
                 let Read { ledger, policy, current } = clerk.ledger.clone()?;
-                match take(Some(&ledger), &policy_uid(policy), &fence.uid, entry(node), &budget()) {
+                match take(Some(&ledger), &policy_uid(policy), &fence.uid, entry(node, grant), &budget()) {
                     Take::Write(ledger) => clerk.write = Some(Write { ledger, current }),
                     Take::Already | Take::Full(_) | Take::Missing => return None,
                 }
                 Some(())
             }
-            Does::GiveSlotBack => {
+            Does::GiveSlotBack(grant) => {
                 let Read { ledger, current, .. } = clerk.ledger.clone()?;
-                match give_back(&ledger, &fence.uid) {
+                match give_back(&ledger, &fence.uid, grant) {
                     GiveBack::Write(ledger) => clerk.write = Some(Write { ledger, current }),
                     GiveBack::NotThere => return None,
                 }
@@ -226,8 +233,9 @@ impl LedgerWorld {
         let (after, decision) = step(subject, &observations(ledger, well), Tick::START);
         let does = decision.effects.into_iter().find_map(|effect| match effect {
             Effect::Record { fence, .. } => Some(Does::Record(self.tables.number_fence(*fence))),
-            Effect::TakeSlot => Some(Does::TakeSlot),
-            Effect::GiveSlotBack => Some(Does::GiveSlotBack),
+            Effect::ReadLedger => Some(Does::ReadLedger),
+            Effect::TakeSlot { grant } => Some(Does::TakeSlot(grant)),
+            Effect::GiveSlotBack { grant } => Some(Does::GiveSlotBack(grant)),
             Effect::Close { .. } => Some(Does::Close),
             _ => None,
         });
@@ -253,7 +261,17 @@ impl LedgerWorld {
             (None, _) | (_, None) => false,
         };
         let memory = if same { view.memory } else { self.fresh };
-        *view = View { fence: there, current: true, memory };
+        let slot = |fence: Option<Ref>| {
+            fence.map(|fence| self.fence(fence)).map(|fence| (fence.uid.clone(), fence.slot, fence.grant))
+        };
+        // What was read of the ledger before the slot was seen as it is now counts for nothing.
+        let ledger_read = view.ledger_read && slot(view.fence) == slot(there);
+        *view = View { fence: there, current: true, memory, ledger_read };
+    }
+
+    fn reads_ledger(&self, next: &mut LedgerState, operator: usize) {
+        let read = (next.ledger.clone(), next.policy);
+        self.knows_ledger(&mut next.operators[operator], Some(read));
     }
 
     fn send(&self, next: &mut LedgerState, write: Write) -> bool {
@@ -265,18 +283,20 @@ impl LedgerWorld {
         true
     }
 
-    fn ledger_seen(&self, state: &LedgerState, operator: usize, fence: Ref) -> LedgerSeen {
-        match &state.operators[operator].ledger {
-            Some(read) if read.ledger.is_for(&policy_uid(read.policy)) => {
-                let there = read.ledger.entries.contains_key(&self.fence(fence).uid);
-                if there { LedgerSeen::Present } else { LedgerSeen::Absent }
-            }
-            Some(_) | None => LedgerSeen::Unknown,
-        }
+    fn ledger_seen(&self, state: &LedgerState, operator: usize, node: usize, fence: Ref) -> LedgerSeen {
+        let clerk = &state.operators[operator];
+        let Some(read) = clerk.ledger.as_ref().filter(|_| clerk.fences[node].ledger_read) else {
+            return LedgerSeen::Unknown;
+        };
+        let known = read.ledger.is_for(&policy_uid(read.policy));
+        let entry = read.ledger.entries.get(&self.fence(fence).uid).filter(|_| known);
+        entry.map_or(LedgerSeen::Absent, |entry| LedgerSeen::Present { grant: entry.grant })
     }
 
     /// An operator has read the ledger, or knows that it has to. What it looked for before that began too early.
     fn knows_ledger(&self, clerk: &mut Clerk, ledger: Option<(Ledger, u8)>) {
+        let read = ledger.is_some();
+        clerk.fences.iter_mut().for_each(|view| view.ledger_read = read);
         clerk.ledger = ledger.map(|(ledger, policy)| Read { ledger, policy, current: true });
         for get in &mut clerk.gets {
             *get = get.map(|(found, _)| (found, false)).filter(|_| self.takes_live_for_garbage);
@@ -301,7 +321,11 @@ impl LedgerWorld {
         let live: Vec<_> = (0..2)
             .filter_map(|node| {
                 let fence = self.fence(state.fences[node]?);
-                Some(LiveFence { fence: fence.uid.clone(), entry: entry(node), slot: fence.slot == Slot::Held })
+                Some(LiveFence {
+                    fence: fence.uid.clone(),
+                    entry: entry(node, fence.grant),
+                    slot: fence.slot == Slot::Held,
+                })
             })
             .collect();
         let built = rebuild(&policy_uid(state.policy), &live);
@@ -326,7 +350,7 @@ fn observations(ledger: LedgerSeen, well: bool) -> Observations {
         node: NodeSeen::There(NodeLive {
             uid: Uid::from("node"),
             resource_version: ResourceVersion::from("1"),
-            live: true,
+            read: Some(NodeRead { id: ReadId(u32::MAX), began: Tick::START }),
             ready: if well { Ready::True } else { Ready::Unknown },
             ready_for: Some(Span::ZERO),
             life: LifeSigns { renewed: None, heartbeat: None, boot: Some(BootId::from("b1")) },
@@ -381,8 +405,8 @@ fn fence_uid(node: usize, made: u8) -> Uid {
     Uid::new(format!("f{node}.{made}"))
 }
 
-fn entry(node: usize) -> Entry {
-    Entry { node: node_name(node), node_uid: Uid::from("node"), control_plane: false }
+fn entry(node: usize, grant: u32) -> Entry {
+    Entry { node: node_name(node), node_uid: Uid::from("node"), control_plane: false, grant }
 }
 
 impl Model for LedgerWorld {
@@ -390,7 +414,7 @@ impl Model for LedgerWorld {
     type Action = LedgerEvent;
 
     fn init_states(&self) -> Vec<LedgerState> {
-        let view = View { fence: None, current: true, memory: self.fresh };
+        let view = View { fence: None, current: true, memory: self.fresh, ledger_read: false };
         let clerk = Clerk { fences: [view; 2], ledger: None, gets: [None; 2], write: None };
         let Bounds { crashes, faults, policies, recoveries, .. } = self.bounds;
         vec![LedgerState {
@@ -459,10 +483,7 @@ impl Model for LedgerWorld {
         let mut next = state.clone();
         match event {
             LedgerEvent::Decide { operator, node } => self.decide(&mut next, operator, node)?,
-            LedgerEvent::ReadLedger(operator) => {
-                let read = (next.ledger.clone(), next.policy);
-                self.knows_ledger(&mut next.operators[operator], Some(read));
-            }
+            LedgerEvent::ReadLedger(operator) => self.reads_ledger(&mut next, operator),
             LedgerEvent::ReadFence { operator, node } => self.see_fence(&mut next, operator, node),
             LedgerEvent::Get { operator, node } => {
                 let found = next.fences[node].map(|_| next.made[node]);
@@ -501,7 +522,8 @@ impl Model for LedgerWorld {
                 if leaves_write {
                     next.late = clerk.write.take();
                 }
-                let view = |node: usize| View { fence: fences[node], current: true, memory: self.fresh };
+                let view =
+                    |node: usize| View { fence: fences[node], current: true, memory: self.fresh, ledger_read: false };
                 *clerk = Clerk { fences: [view(0), view(1)], ledger: None, gets: [None; 2], write: None };
             }
             LedgerEvent::Late => {

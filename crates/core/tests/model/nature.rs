@@ -57,9 +57,17 @@ impl Explored {
         }
     }
 
-    /// More time passes than a call may wait before it is sent: boots and timers take longer than any deadline.
-    /// What was decided before and bears a deadline is not sent any more; what was read before is not recent.
+    /// A machine boots, or registers: what was decided before and bears a deadline is not sent any more, and what was read
+    /// before is not recent. (Nothing else moves the clocks: that only makes reads look more recent than they are.)
     pub(crate) fn time_passes(&self, next: &mut World) {
+        self.deadlines_pass(next);
+        if self.setup.time_matters() {
+            next.operators.iter_mut().for_each(|operator| operator.clock += 1);
+        }
+    }
+
+    /// More time passes than a call may wait before it is sent: boots and timers take longer than any deadline.
+    pub(crate) fn deadlines_pass(&self, next: &mut World) {
         for operator in &mut next.operators {
             if operator.queue.iter().any(|request| self.bears_deadline(*request)) {
                 operator.queue.clear();
@@ -67,9 +75,6 @@ impl Explored {
             if let Some(call) = operator.call.take() {
                 let (fence_no, attempt) = (call.fence_no, call.attempt);
                 operator.answer = Some(Answer { fence_no, attempt, count: call.count, outcome: Outcome::Unknown });
-            }
-            if self.setup.replaces() {
-                operator.clock += 1;
             }
         }
         next.late = next.late.filter(|request| !self.bears_deadline(*request));
@@ -157,7 +162,7 @@ impl Explored {
             Event::FencedAgain => {
                 next.left.more_fences -= 1;
                 next.api.fence_no += 1;
-                next.api.ledger = true;
+                next.api.ledger = Some(1);
                 next.api.fence = Some(self.tables.number_fence(new_fence(next.api.fence_no)));
                 for operator in &mut next.operators {
                     operator.fence_current = false;

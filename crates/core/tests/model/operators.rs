@@ -21,9 +21,10 @@ impl Explored {
         if (decided.idle(operator.memory) && !heard) || (decided.call.is_some() && operator.call.is_some()) {
             return None;
         }
-        let (node, pods) = (next.read_node(true), next.list_pods());
+        let pods = next.list_pods();
+        let node = decided.read_node.map(|id| next.see_node(Some((id, next.operators[at].clock))));
         if overdue {
-            self.time_passes(next);
+            self.deadlines_pass(next);
         }
         if decided.unintended {
             next.breaks(Broken::I5);
@@ -34,7 +35,7 @@ impl Explored {
         if heard {
             operator.last = operator.reading.take().and_then(|reading| reading.got);
         }
-        if decided.read_node {
+        if let Some(node) = node {
             operator.node = node;
         }
         if decided.list_pods {
@@ -115,12 +116,12 @@ impl Explored {
         };
         let (before, after) = (place(operator.fence), place(record));
         if before != after {
-            // What is to be live has to be read anew in each phase.
-            operator.node.live = false;
+            // Lists have to be made anew in each phase.
             operator.pods = None;
         }
         if before.map(|(uid, ..)| uid) != after.map(|(uid, ..)| uid) {
             operator.memory = self.fresh;
+            operator.node.read = None;
             (operator.answer, operator.reading, operator.last) = (None, None, None);
         }
         operator.fence = record;
@@ -193,7 +194,7 @@ impl Explored {
 
     pub(crate) fn crashes(&self, next: &mut World, at: usize, leaves_request: bool, old_cache: bool) {
         next.left.crashes -= 1;
-        let (node, record) = (next.read_node(false), next.api.fence);
+        let (node, record) = (next.see_node(None), next.api.fence);
         let operator = &mut next.operators[at];
         if let Some(kind) = operator.did {
             self.crashed_after.fetch_or(1 << kind as u32, Ordering::Relaxed);
@@ -205,7 +206,7 @@ impl Explored {
             leads: operator.leads,
             fence: record,
             fence_current: true,
-            node: if old_cache { NodeView { live: false, ..operator.node } } else { node },
+            node: if old_cache { NodeView { read: None, ..operator.node } } else { node },
             clock: operator.clock,
             ..self.blank()
         };

@@ -215,6 +215,11 @@ impl Setup {
         BTreeMap::from([(Box::from("pv"), volume)])
     }
 
+    /// Whether something may be done only shortly after a read: then the operators' clocks move.
+    pub(crate) fn time_matters(&self) -> bool {
+        self.replaces() || self.bounds.node_deletions > 0 || self.members == Members::SecondJoins
+    }
+
     /// Whether pods are replaced while they still terminate.
     pub(crate) fn replaces(&self) -> bool {
         self.owner == Owner::Replaces

@@ -9,7 +9,7 @@ use palisade_core::effect::{Effect, NodeChange};
 use palisade_core::fence::{Fence, Phase, ReleaseState};
 use palisade_core::ident::{AttachmentRef, BootId, NodeName, PodRef, ResourceVersion, Uid, VolumeName};
 use palisade_core::observe::{
-    Admin, AttachmentSeen, CallAnswer, CallId, CallOutcome, Deletion, LedgerSeen, Mount, NodeLive, NodeSeen,
+    Admin, AttachmentSeen, CallAnswer, CallId, CallOutcome, Deletion, LedgerSeen, Mount, NodeLive, NodeRead, NodeSeen,
     Observations, PodSeen, ReadAnswer, ReadId, TaintSeen, Vetted, VolumeSeen,
 };
 use palisade_core::prove::{LifeSigns, PlugRead, Sample as Read, Seen};
@@ -29,7 +29,7 @@ const NODE: &str = "n1";
 pub(crate) struct Asked {
     fence: Ref,
     memory: Ref,
-    ledger: bool,
+    ledger: Option<u8>,
     node: NodeView,
     pods: Option<PodsView>,
     answers: Vec<Answer>,
@@ -43,9 +43,11 @@ pub(crate) struct Asked {
 pub(crate) struct Decided {
     pub(crate) memory: Ref,
     pub(crate) record: Option<Ref>,
-    pub(crate) read_node: bool,
+    /// A read of the Node, by its number.
+    pub(crate) read_node: Option<u8>,
     pub(crate) list_pods: bool,
-    pub(crate) ledger: Option<bool>,
+    /// The ledger is written: with the slot of this number, or with none.
+    pub(crate) ledger: Option<Option<u8>>,
     pub(crate) reading: Option<Reading>,
     pub(crate) call: Option<Call>,
     pub(crate) requests: Vec<Request>,
@@ -58,7 +60,7 @@ impl Decided {
     pub(crate) fn idle(&self, memory: Ref) -> bool {
         self.record.is_none()
             && self.memory == memory
-            && !self.read_node
+            && self.read_node.is_none()
             && !self.list_pods
             && self.ledger.is_none()
             && self.reading.is_none()
@@ -116,7 +118,7 @@ fn ask(setup: &Setup, tables: &Tables, asked: &Asked) -> Decided {
     let mut decided = Decided {
         memory: tables.number_memory(next.memory),
         record: None,
-        read_node: false,
+        read_node: None,
         list_pods: false,
         ledger: None,
         reading: None,
@@ -140,12 +142,13 @@ fn intended(fence: &Fence, effect: &Effect) -> bool {
     let release = |pod: &PodRef| fence.releases.iter().find(|release| release.pod == *pod);
     match effect {
         Effect::Record { .. }
-        | Effect::ReadNode
+        | Effect::ReadNode(_)
+        | Effect::ReadLedger
         | Effect::ListPods
         | Effect::ReadBack(_)
         | Effect::TouchNode(_)
-        | Effect::TakeSlot => true,
-        Effect::GiveSlotBack => fence.slot == palisade_core::fence::Slot::None,
+        | Effect::TakeSlot { .. } => true,
+        Effect::GiveSlotBack { .. } => fence.slot == palisade_core::fence::Slot::None,
         Effect::CallDevice(call) if call.action == Action::CutOff => {
             fence.isolations.iter().any(|isolation| isolation.method == call.method)
         }
@@ -186,12 +189,17 @@ fn translate(effect: Effect, fence: &Fence, tables: &Tables, decided: &mut Decid
             decided.record = Some(tables.number_fence(*fence));
             return;
         }
-        Effect::TakeSlot | Effect::GiveSlotBack => {
-            decided.ledger = Some(matches!(effect, Effect::TakeSlot));
+        Effect::TakeSlot { grant } => {
+            decided.ledger = Some(Some(u8::try_from(grant).unwrap()));
             return;
         }
-        Effect::ReadNode => {
-            decided.read_node = true;
+        Effect::GiveSlotBack { .. } => {
+            decided.ledger = Some(None);
+            return;
+        }
+        Effect::ReadLedger => return,
+        Effect::ReadNode(id) => {
+            decided.read_node = Some(u8::try_from(id.0).unwrap());
             return;
         }
         Effect::ListPods => {
@@ -270,11 +278,11 @@ fn observations(setup: &Setup, fence: &Fence, asked: &Asked) -> Observations {
         settings: setup.settings(asked.overdue),
         release: Setup::release(),
         vetted: Vetted::Open,
-        ledger: if asked.ledger { LedgerSeen::Present } else { LedgerSeen::Absent },
+        ledger: asked.ledger.map_or(LedgerSeen::Absent, |grant| LedgerSeen::Present { grant: grant.into() }),
         node: asked
             .node
             .node
-            .map_or(NodeSeen::Gone, |node| NodeSeen::There(node_seen(setup, fence, &node, asked.node.live))),
+            .map_or(NodeSeen::Gone, |node| NodeSeen::There(node_seen(setup, fence, &node, asked.node.read))),
         evidence_cleared: true,
         power_wanted: false,
         admin: Admin::default(),
@@ -289,7 +297,7 @@ fn observations(setup: &Setup, fence: &Fence, asked: &Asked) -> Observations {
     }
 }
 
-fn node_seen(setup: &Setup, fence: &Fence, node: &Node, live: bool) -> NodeLive {
+fn node_seen(setup: &Setup, fence: &Fence, node: &Node, read: Option<(u8, u8)>) -> NodeLive {
     let mut boot = format!("b{}", node.boot);
     if setup.mutation == Some(Mutation::OldBootCalledNew)
         && matches!(fence.phase, Phase::Returning | Phase::Recovering(_))
@@ -300,12 +308,12 @@ fn node_seen(setup: &Setup, fence: &Fence, node: &Node, live: bool) -> NodeLive 
     NodeLive {
         uid: uid('n', node.uid),
         resource_version: ResourceVersion::from("as read"),
-        live,
+        read: read.map(|(id, began)| NodeRead { id: ReadId(id.into()), began: Tick::at_millis(began.into()) }),
         ready: if node.ready { Ready::True } else { Ready::Unknown },
         ready_for: node.ready.then_some(Span::ZERO),
         life: LifeSigns {
             renewed: Some(Box::from(node.stamp.to_string())),
-            heartbeat: None,
+            heartbeat: Some(Box::from(node.stamp.to_string())),
             boot: Some(BootId::new(boot)),
         },
         lease_silent: !node.ready,
@@ -398,5 +406,5 @@ fn read_seen(reading: &Reading) -> ReadAnswer {
 
 /// A NodeFence as it is created, with its slot.
 pub(crate) fn new_fence(fence_no: u8) -> Fence {
-    Fence { slot: palisade_core::fence::Slot::Held, ..Fence::new(uid('f', fence_no), NodeName::from(NODE)) }
+    Fence { slot: palisade_core::fence::Slot::Held, grant: 1, ..Fence::new(uid('f', fence_no), NodeName::from(NODE)) }
 }

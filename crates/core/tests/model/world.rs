@@ -45,7 +45,8 @@ pub(crate) struct Api {
     pub(crate) fence: Option<Ref>,
     /// Which NodeFence it is, or was.
     pub(crate) fence_no: u8,
-    pub(crate) ledger: bool,
+    /// The number of the slot that the ledger shows.
+    pub(crate) ledger: Option<u8>,
     pub(crate) node: Option<Node>,
     /// The UID that the last Node object got.
     pub(crate) node_uid: u8,
@@ -181,7 +182,8 @@ pub(crate) struct Operator {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct NodeView {
     pub(crate) node: Option<Node>,
-    pub(crate) live: bool,
+    /// The newest GET that it rests on, by its number and the reader's own clock.
+    pub(crate) read: Option<(u8, u8)>,
     pub(crate) current: bool,
 }
 

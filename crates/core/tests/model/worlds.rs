@@ -135,11 +135,12 @@ pub(crate) fn group() -> Vec<Setup> {
     )
 }
 
-/// The second pod on the claim is bound to the node at any later time: the scheduler had not seen the taint.
+/// The second pod on the claim is bound to the node at any later time: the scheduler had not seen the taint. (Where nothing
+/// is ever attached, nobody can stop it: the second documented exception.)
 pub(crate) fn group_that_grows() -> Vec<Setup> {
     let race = Bounds { outside_ons: 1, ..PLAIN };
     under(
-        &Setup { members: Members::SecondJoins, attach: false, ..base("group that grows", How::Power) },
+        &Setup { members: Members::SecondJoins, ..base("group that grows", How::Power) },
         &[race],
         &[Bounds { handovers: 1, ..race }],
     )
@@ -167,17 +168,22 @@ pub(crate) fn jobs() -> Vec<Setup> {
 
 /// Somebody deletes the Node; the kubelet of the same machine registers it again.
 pub(crate) fn node_made_anew() -> Vec<Setup> {
-    let anew = Bounds { node_deletions: 1, outside_ons: 1, posts: 1, ..PLAIN };
-    under(&base("node made anew", How::Power), &[anew], &[Bounds { handovers: 1, ..anew }])
+    let anew = Bounds { node_deletions: 1, posts: 1, ..PLAIN };
+    let healed = Bounds { heals: 1, ..anew };
+    under(
+        &base("node made anew", How::Power),
+        &[healed],
+        &[Bounds { outside_ons: 1, ..anew }, Bounds { handovers: 1, ..healed }],
+    )
 }
 
 /// Somebody deletes the Node; another machine comes up under its name and starts whatever is bound to it.
 pub(crate) fn node_taken_over() -> Vec<Setup> {
-    let taken = Bounds { node_deletions: 1, handovers: 1, ..PLAIN };
+    let taken = Bounds { node_deletions: 1, ..PLAIN };
     under(
         &Setup { successor: Successor::OtherMachine, ..base("node taken over", How::Power) },
         &[taken],
-        &[Bounds { outside_ons: 1, ..taken }],
+        &[Bounds { handovers: 1, ..taken }, Bounds { outside_ons: 1, ..taken }],
     )
 }
 

@@ -6,11 +6,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use palisade_core::effect::Effect;
-use palisade_core::fence::Fence;
+use palisade_core::fence::{Fence, Slot};
 use palisade_core::ident::{AttachmentRef, BootId, NodeName, PodRef, ResourceVersion, Uid, VolumeName};
 use palisade_core::observe::{
     Access, Admin, AttachmentSeen, CallAnswer, CallOutcome, Confirmation, Deletion, LedgerSeen, Memory, Mount,
-    NodeLive, NodeSeen, Observations, Owner, PodSeen, ReadAnswer, TaintSeen, Vetted, VolumeSeen,
+    NodeLive, NodeRead, NodeSeen, Observations, Owner, PodSeen, ReadAnswer, ReadId, TaintSeen, Vetted, VolumeSeen,
 };
 use palisade_core::policy::ReleasePolicy;
 use palisade_core::prove::{Class, LifeSigns, PlugRead, ReadPath, Sample, Scope, Seen};
@@ -45,7 +45,8 @@ pub enum Happens {
     Stop(bool),
     Resume(bool),
     Confirm,
-    Ledger(LedgerSeen),
+    /// The ledger shows nothing of us, the slot that we hold or ask for, or an older one; or it was not read.
+    Ledger(Option<Option<bool>>),
     Vetted(Vetted),
     Kdump(bool),
     Crash,
@@ -64,7 +65,7 @@ pub fn happens() -> impl Strategy<Value = Happens> {
     ];
     let seen = prop_oneof![6 => Just(Seen::Off), 2 => Just(Seen::On), 1 => Just(Seen::Unknown)];
     let ready = prop_oneof![Just(Ready::True), Just(Ready::False), Just(Ready::Unknown)];
-    let ledger = prop_oneof![Just(LedgerSeen::Unknown), Just(LedgerSeen::Absent), Just(LedgerSeen::Present)];
+    let ledger = prop_oneof![Just(None), Just(Some(None)), Just(Some(Some(true))), Just(Some(Some(false)))];
     let vetted = prop_oneof![Just(Vetted::Open), Just(Vetted::Closed), Just(Vetted::Refused)];
     let pod = 0..PODS;
     prop_oneof![
@@ -246,11 +247,11 @@ fn observations(setup: &Setup) -> Observations {
         settings: settings(setup),
         release: ReleasePolicy { out_of_service: setup.out_of_service, driver_guard, ..ReleasePolicy::default() },
         vetted: Vetted::Open,
-        ledger: LedgerSeen::Present,
+        ledger: LedgerSeen::Present { grant: 1 },
         node: NodeSeen::There(NodeLive {
             uid: Uid::from("node-1"),
             resource_version: ResourceVersion::from("1"),
-            live: true,
+            read: None,
             ready: Ready::Unknown,
             ready_for: None,
             life: LifeSigns {
@@ -287,6 +288,10 @@ pub struct Walk {
     pub generation: u32,
     pub asked_reads: Vec<palisade_core::effect::ReadRequest>,
     pub asked_calls: Vec<palisade_core::observe::CallId>,
+    /// The newest read of any kind that was asked for.
+    pub newest_read: Option<ReadId>,
+    /// Reads of the Node are not answered.
+    pub cached: bool,
 }
 
 impl Walk {
@@ -294,7 +299,17 @@ impl Walk {
         let fence = Fence::new(Uid::from("fence-1"), NodeName::from("n1"));
         let state = State { fence, memory: Memory::fresh(Tick::START) };
         let seen = observations(&setup);
-        Self { setup, state, seen, now: Tick::START, generation: 0, asked_reads: Vec::new(), asked_calls: Vec::new() }
+        Self {
+            setup,
+            state,
+            seen,
+            now: Tick::START,
+            generation: 0,
+            asked_reads: Vec::new(),
+            asked_calls: Vec::new(),
+            newest_read: None,
+            cached: false,
+        }
     }
 
     /// Lets something happen to the world.
@@ -342,6 +357,8 @@ impl Walk {
                 // Series are numbered by the process that asked for them; the next one knows none of these.
                 self.asked_reads.clear();
                 self.seen.reads.clear();
+                self.newest_read = None;
+                self.node(|node| node.read = None);
             }
             H::Time(millis) => self.now = self.now + Span::millis(millis),
             other => self.happen_to_node(other),
@@ -364,7 +381,7 @@ impl Walk {
                 self.seen.node = observations(&self.setup).node;
                 self.node(|node| node.uid = Uid::new(format!("node-{stamp}")));
             }
-            H::NodeLive(yes) => self.node(|node| node.live = yes),
+            H::NodeLive(yes) => self.cached = !yes,
             H::Cleared(yes) => self.seen.evidence_cleared = yes,
             H::Stop(yes) => self.seen.admin.stop = yes,
             H::Resume(yes) => self.seen.admin.resume = yes,
@@ -372,7 +389,15 @@ impl Walk {
                 let (uid, boot) = (Uid::from("node-1"), BootId::from("b0"));
                 self.seen.admin.confirm = Some(Confirmation { by: "jo".into(), uid, boot });
             }
-            H::Ledger(ledger) => self.seen.ledger = ledger,
+            H::Ledger(shows) => {
+                let fence = &self.state.fence;
+                let grant = fence.grant + u32::from(fence.slot == Slot::None);
+                self.seen.ledger = match shows {
+                    None => LedgerSeen::Unknown,
+                    Some(None) => LedgerSeen::Absent,
+                    Some(Some(right)) => LedgerSeen::Present { grant: grant - u32::from(!right) },
+                };
+            }
             H::Vetted(vetted) => self.seen.vetted = vetted,
             H::Kdump(yes) => self.seen.kdump_proves = yes,
             H::Taints(yes) => {
@@ -427,7 +452,18 @@ impl Walk {
         let (after, decision) = step(before.clone(), &self.seen, self.now);
         for effect in &decision.effects {
             match effect {
-                Effect::ReadBack(read) => self.asked_reads.push(read.clone()),
+                Effect::ReadBack(read) => {
+                    self.newest_read = self.newest_read.max(Some(read.id));
+                    self.asked_reads.push(read.clone());
+                }
+                Effect::ReadNode(id) => {
+                    self.newest_read = self.newest_read.max(Some(*id));
+                    let (id, began) = (*id, self.now);
+                    if !self.cached {
+                        self.node(|node| node.read = Some(NodeRead { id, began }));
+                    }
+                }
+                Effect::TakeSlot { grant } if !self.cached => self.seen.ledger = LedgerSeen::Present { grant: *grant },
                 Effect::CallDevice(call) => self.asked_calls.push(call.call),
                 Effect::PatchNode(_) => self.happen(Happens::Taints(true)),
                 _ => {}

@@ -122,8 +122,8 @@ impl World {
     }
 
     fn give_back(&mut self, fact: &mut Fact) -> Result<(), String> {
-        let fence = uid(fact)?;
-        let next = match give_back(self.known(fact)?, &fence) {
+        let (fence, grant) = (uid(fact)?, fact.value_or("grant", 1)?);
+        let next = match give_back(self.known(fact)?, &fence, grant) {
             GiveBack::Write(next) => Some(next),
             GiveBack::NotThere => None,
         };
@@ -135,7 +135,8 @@ impl World {
         let Some(next) = next else { return self.lines.push(otherwise.to_owned()) };
         let slots = next.entries.iter().map(|(fence, entry)| {
             let member = if entry.control_plane { "/control-plane" } else { "" };
-            format!("{fence}/{}/{}{member}", entry.node, entry.node_uid)
+            let again = if entry.grant > 1 { format!("/{}", entry.grant) } else { String::new() };
+            format!("{fence}/{}/{}{member}{again}", entry.node, entry.node_uid)
         });
         let granted = next.grants.iter().map(ToString::to_string);
         let list = |parts: Vec<String>| if parts.is_empty() { "none".to_owned() } else { parts.join(",") };
@@ -167,5 +168,10 @@ fn uid(fact: &mut Fact) -> Result<Uid, String> {
 fn entry(fact: &mut Fact) -> Result<Entry, String> {
     let node = fact.text("node").ok_or_else(|| fact.wrong("node= is missing"))?;
     let node_uid = Uid::new(fact.text("uid").unwrap_or(format!("uid-{node}")));
-    Ok(Entry { node: NodeName::new(node), node_uid, control_plane: fact.flag("control-plane") })
+    Ok(Entry {
+        node: NodeName::new(node),
+        node_uid,
+        control_plane: fact.flag("control-plane"),
+        grant: fact.value_or("grant", 1)?,
+    })
 }

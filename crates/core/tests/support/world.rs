@@ -23,7 +23,7 @@ use palisade_core::effect::Effect;
 use palisade_core::fence::Fence;
 use palisade_core::ident::{MethodName, NodeName, Uid};
 use palisade_core::observe::{
-    Admin, AttachmentSeen, LedgerSeen, Memory, NodeLive, NodeSeen, Observations, PodSeen, ReadId, Vetted,
+    Admin, AttachmentSeen, LedgerSeen, Memory, NodeLive, NodeRead, NodeSeen, Observations, PodSeen, ReadId, Vetted,
 };
 use palisade_core::policy::ReleasePolicy;
 use palisade_core::prove::LifeSigns;
@@ -58,13 +58,16 @@ pub struct World {
     asked: bool,
 }
 
+/// A read of the Node that is newer than anything that was asked for.
+pub const JUST_NOW: NodeRead = NodeRead { id: ReadId(u32::MAX), began: Tick::START };
+
 impl World {
     /// A node `n1` (UID `u1`, boot `b1`) whose lease is silent, a new fence `f1`, a process that has run for a minute.
     pub fn new() -> Self {
         let node = NodeLive {
             uid: Uid::from("u1"),
             resource_version: "7".into(),
-            live: true,
+            read: Some(JUST_NOW),
             ready: Ready::Unknown,
             ready_for: None,
             life: LifeSigns { renewed: Some("r1".into()), heartbeat: Some("h1".into()), boot: Some("b1".into()) },
@@ -188,6 +191,9 @@ impl World {
 
     /// What is seen follows from how things stand and from what was looked at.
     fn refresh(&mut self) {
+        if let Some(read) = self.node.read.as_mut() {
+            read.began = self.now;
+        }
         self.seen.node = if self.node_gone { NodeSeen::Gone } else { NodeSeen::There(self.node.clone()) };
         self.seen.pods = self.pods_listed.then(|| self.pods.clone());
         self.seen.attachments = self.attachments_listed.then(|| self.attachments.clone());
@@ -232,8 +238,8 @@ where
 }
 
 /// Looks a word up in a short table; the error names what could have stood there.
-pub fn one_of<T: Copy>(fact: &Fact, word: &str, table: &[(&str, T)]) -> Result<T, String> {
-    let found = table.iter().find(|(name, _)| *name == word).map(|(_, value)| *value);
+pub fn one_of<T: Clone>(fact: &Fact, word: &str, table: &[(&str, T)]) -> Result<T, String> {
+    let found = table.iter().find(|(name, _)| *name == word).map(|(_, value)| value.clone());
     found.ok_or_else(|| {
         let names: Vec<_> = table.iter().map(|(name, _)| *name).collect();
         fact.wrong(&format!("`{word}` is none of {}", names.join(", ")))

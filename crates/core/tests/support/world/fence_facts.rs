@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use palisade_api::fence::{NodeFenceStatus, ReleaseRecord};
 use palisade_core::durable;
 use palisade_core::fence::{
-    Detach, End, Isolation, IsolationKind, IsolationState, Phase, Release, ReleaseState, Run, Slot, StepWord,
+    Detach, End, Isolation, IsolationKind, IsolationState, Phase, Release, ReleaseState, Run, SinceMark, Slot, StepWord,
 };
 use palisade_core::ident::{AttachmentRef, DriverName, Incarnation, MethodName, PodRef, ProviderName, Uid, VolumeName};
 use palisade_core::observe::LedgerSeen;
@@ -77,6 +77,7 @@ impl World {
             "ends" => self.take_end_of_proof(fact)?,
             "release" => self.take_release(fact)?,
             "crowd" => self.take_crowd(fact)?,
+            "since-mark" => self.take_since_mark(fact)?,
             "detach" => self.take_detach(fact),
             "method" => self.take_method(fact)?,
             "plan" => self.take_plan(fact)?,
@@ -141,7 +142,9 @@ impl World {
         }
         let slot = fact.text("slot").unwrap_or_else(|| if begun { "held" } else { "none" }.to_owned());
         fence.slot = one_of(fact, &slot, &[("held", Slot::Held), ("none", Slot::None)])?;
-        self.seen.ledger = if fence.slot == Slot::Held { LedgerSeen::Present } else { LedgerSeen::Absent };
+        let held = fence.slot == Slot::Held;
+        fence.grant = fact.value_or("grant", fence.grant.max(u32::from(held)))?;
+        self.seen.ledger = if held { LedgerSeen::Present { grant: fence.grant } } else { LedgerSeen::Absent };
         Ok(())
     }
 
@@ -195,6 +198,23 @@ impl World {
             self.pods.retain(|other| other.pod.uid != pod.pod.uid);
         }
         self.fence.releases.push(Release { pod: pod.pod, group, basis, mark_releases, volumes, attachments, state });
+        if state > ReleaseState::Intended && self.fence.since_mark == SinceMark::Unknown {
+            // Its kubelet has posted a status since, from the boot that it was in.
+            self.fence.since_mark = SinceMark::FirstBoot("b1".into());
+        }
+        Ok(())
+    }
+
+    /// `since-mark unknown|read|off|boot=b1`.
+    fn take_since_mark(&mut self, fact: &mut Fact) -> Result<(), String> {
+        let read = SinceMark::Baseline { heartbeat: Some("h1".into()), boot: Some("b1".into()) };
+        self.fence.since_mark = match fact.text("boot") {
+            Some(boot) => SinceMark::FirstBoot(boot.as_str().into()),
+            None => {
+                let word = fact.word("unknown, read, off or boot=")?;
+                one_of(fact, &word, &[("unknown", SinceMark::Unknown), ("read", read), ("off", SinceMark::Off)])?
+            }
+        };
         Ok(())
     }
 

@@ -2,6 +2,7 @@
 
 use palisade_core::effect::{DeviceCall, Effect, NodeChange, ReadRequest};
 use palisade_core::fence::Fence;
+use palisade_core::fence::Slot;
 use palisade_core::observe::{CallAnswer, CallOutcome, Deletion, LedgerSeen, ReadAnswer, TaintSeen};
 use palisade_core::prove::{PlugRead, Sample, Seen};
 use palisade_core::settings::Action;
@@ -124,9 +125,10 @@ impl World {
     fn perform(&mut self, effect: &Effect) {
         match effect {
             Effect::Record { .. } | Effect::Close { .. } => {}
-            Effect::TakeSlot => self.seen.ledger = LedgerSeen::Present,
-            Effect::GiveSlotBack => self.seen.ledger = LedgerSeen::Absent,
-            Effect::ReadNode => self.node.live = true,
+            Effect::TakeSlot { grant } => self.seen.ledger = LedgerSeen::Present { grant: *grant },
+            Effect::GiveSlotBack { .. } => self.seen.ledger = LedgerSeen::Absent,
+            Effect::ReadLedger => self.read_ledger(),
+            Effect::ReadNode(_) => self.node.read = Some(super::JUST_NOW),
             Effect::ListPods => {
                 self.pods_listed = true;
                 self.attachments_listed = true;
@@ -158,6 +160,14 @@ impl World {
                 self.detached();
             }
             Effect::DeleteNode(_) => self.node_gone = true,
+        }
+    }
+
+    /// The ledger has what the record says, unless the case says otherwise.
+    fn read_ledger(&mut self) {
+        if self.seen.ledger == LedgerSeen::Unknown {
+            let held = self.fence.slot == Slot::Held;
+            self.seen.ledger = if held { LedgerSeen::Present { grant: self.fence.grant } } else { LedgerSeen::Absent };
         }
     }
 

@@ -121,7 +121,7 @@ impl World {
     fn quiet(&self) -> Observations {
         Observations {
             settings: Settings::default(),
-            ledger: LedgerSeen::Present,
+            ledger: LedgerSeen::Present { grant: self.fence.grant },
             admin: Admin::default(),
             evidence_cleared: false,
             pods: Some(Vec::new()),
@@ -197,9 +197,9 @@ fn run_until(fence: Fence, seen: &mut Observations, sees: Seen, done: impl Fn(&F
                     });
                     seen.reads.push(ReadAnswer { id: request.id, plugs: plugs.collect() });
                 }
-                Effect::ReadNode => {
+                Effect::ReadNode(_) => {
                     if let NodeSeen::There(node) = &mut seen.node {
-                        node.live = true;
+                        node.read = Some(super::JUST_NOW);
                     }
                 }
                 _ => {}

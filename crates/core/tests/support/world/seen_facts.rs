@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use palisade_core::fence::Slot;
 use palisade_core::ident::{DriverName, PodRef, ProviderName, Uid, VolumeName};
 use palisade_core::observe::{
     Access, Admin, AttachmentSeen, CallAnswer, CallId, CallOutcome, Confirmation, Deletion, LedgerSeen, Mount, Owner,
@@ -36,8 +37,9 @@ impl World {
             }
             "ledger" => {
                 let word = fact.word("present, absent or unknown")?;
+                let wanted = self.fence.grant + u32::from(self.fence.slot == Slot::None);
                 let table = [
-                    ("present", LedgerSeen::Present),
+                    ("present", LedgerSeen::Present { grant: fact.value_or("grant", wanted)? }),
                     ("absent", LedgerSeen::Absent),
                     ("unknown", LedgerSeen::Unknown),
                 ];
@@ -97,7 +99,12 @@ impl World {
             let span: Span = span.parse().map_err(|why| fact.wrong(&format!("ready-for={span}: {why}")))?;
             node.ready_for = Some(span);
         }
-        node.live = (node.live || fact.flag("live")) && !fact.flag("cached");
+        if fact.flag("live") {
+            node.read = Some(super::JUST_NOW);
+        }
+        if fact.flag("cached") {
+            node.read = None;
+        }
         node.cordoned = (node.cordoned || fact.flag("cordoned")) && !fact.flag("schedulable");
         if let Some(taints) = fact.text("taints") {
             node.taints = taints

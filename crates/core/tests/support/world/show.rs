@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use palisade_core::Decision;
 use palisade_core::effect::Effect;
-use palisade_core::fence::{Detach, Fence, IsolationKind, IsolationState, Phase, Release};
+use palisade_core::fence::{Detach, Fence, IsolationKind, IsolationState, Phase, Release, SinceMark};
 use palisade_core::observe::Observations;
 use palisade_core::prove::{Basis, Proof};
 use palisade_core::reason::automaton::{MoveReason, WaitReason};
@@ -57,7 +57,8 @@ fn return_reason(sentence: &str, fence: &Fence, seen: &Observations) -> String {
 fn effect(before: &Fence, effect: &Effect, now: Tick) -> String {
     let said = match effect {
         Effect::Record { fence, why } => return record(before, fence, why),
-        Effect::TakeSlot | Effect::GiveSlotBack | Effect::ReadNode | Effect::ListPods => String::new(),
+        Effect::TakeSlot { grant } | Effect::GiveSlotBack { grant } => format!(" {grant}"),
+        Effect::ReadLedger | Effect::ReadNode(_) | Effect::ListPods => String::new(),
         Effect::CallDevice(call) => format!(
             " {} {:?} plugs={} call={}.{} within={}",
             call.method,
@@ -155,6 +156,14 @@ fn changes(before: &Fence, after: &Fence) -> Vec<String> {
     lines.extend(isolation_changes(before, after));
     lines.extend(proof_changes(before, after));
     lines.extend(release_changes(before, after));
+    if before.since_mark != after.since_mark {
+        lines.push(match &after.since_mark {
+            SinceMark::Unknown => "and since-mark unknown".to_owned(),
+            SinceMark::Baseline { .. } => "and since-mark read".to_owned(),
+            SinceMark::FirstBoot(boot) => format!("and since-mark boot={boot}"),
+            SinceMark::Off => "and since-mark off".to_owned(),
+        });
+    }
     if before.detach != after.detach {
         lines.push(match &after.detach {
             Detach::Forbidden => "and detach forbidden".to_owned(),

@@ -1,0 +1,105 @@
+//! Release / verify: was everything that a release stands on seen in force, by this process, late enough?
+//!
+//! Promise (I1, I2): order rests on the numbers of reads, never on clocks; "lately" is a send window, in which no machine
+//! boots and starts its pods, and no other machine takes over a name.
+
+use crate::fence::Fence;
+use crate::isolate::plugs_behind;
+use crate::observe::{Memory, NodeLive, Observations, ReadId};
+use crate::prove::{Basis, Class, Judged, Proof, judge};
+use crate::time::{Span, Tick};
+
+/// What a release is verified from.
+#[derive(Clone, Copy)]
+pub(super) struct Verify<'a> {
+    pub(super) fence: &'a Fence,
+    pub(super) memory: &'a Memory,
+    pub(super) seen: &'a Observations,
+    pub(super) node: &'a NodeLive,
+    pub(super) now: Tick,
+}
+
+/// What is still to be read; nothing: it is verified.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Missing {
+    /// The Node.
+    pub(super) look: bool,
+    /// The devices or providers.
+    pub(super) read_back: bool,
+    /// Nothing that could be read would help.
+    pub(super) lost: bool,
+}
+
+impl Missing {
+    pub(super) fn nothing(self) -> bool {
+        self == Self::default()
+    }
+}
+
+impl Verify<'_> {
+    /// What is missing of reads numbered `after` or later that show the Node and all that `basis` names as they have to be.
+    pub(super) fn since(self, basis: &Basis, after: ReadId) -> Missing {
+        self.missing(basis, after, Tick::START)
+    }
+
+    /// ... and that were made no longer ago than a send window.
+    pub(super) fn lately(self, basis: &Basis, after: ReadId) -> Missing {
+        let window = self.seen.settings.send_window;
+        self.missing(basis, after, Tick::START + self.now.since(Tick::START + window))
+    }
+
+    fn missing(self, basis: &Basis, after: ReadId, since: Tick) -> Missing {
+        let looked = self.node.read.is_some_and(|read| read.id >= after && read.began >= since);
+        let sampled = self.sampled().is_some_and(|at| at >= since);
+        let in_force = |class: Class| match class {
+            Class::Power | Class::Storage | Class::Network => sampled && self.read_off(class, after),
+            // A person vouched until the first sign of life, which the live read of the Node would show.
+            Class::Driver | Class::Confirmed => true,
+            Class::Kdump => self.seen.kdump_proves,
+        };
+        let open: Vec<Class> = classes(self.fence, basis).into_iter().filter(|class| !in_force(*class)).collect();
+        Missing {
+            look: !looked,
+            read_back: open.iter().any(|class| is_read(*class)),
+            lost: !basis.stands(self.fence) || open.iter().any(|class| !is_read(*class)),
+        }
+    }
+
+    fn read_off(self, class: Class, after: ReadId) -> bool {
+        let Some((plugs, stable_off)) = plugs_behind(self.fence, &self.seen.settings, class) else { return false };
+        let newest = self.memory.last_read.as_ref().filter(|(id, ..)| *id >= after);
+        newest.is_some_and(|(_, reads, _)| judge(reads, &plugs, stable_off) == Judged::Off)
+    }
+
+    /// When the newest series was last sampled, by its slowest plug. Its answer may have been seen much later.
+    fn sampled(self) -> Option<Tick> {
+        let (_, reads, answered) = self.memory.last_read.as_ref()?;
+        let sampled = reads.iter().filter_map(|read| read.samples.last()).map(|sample| sample.began).min()?;
+        Some(sampled.min(*answered))
+    }
+
+    /// Until when something may be sent that rests on what was read: a send window after the oldest of these reads.
+    pub(super) fn send_before(self, basis: &Basis) -> Tick {
+        let node = self.node.read.map_or(self.now, |read| read.began);
+        let read = classes(self.fence, basis).into_iter().any(is_read);
+        let device = self.sampled().filter(|_| read).unwrap_or(node);
+        node.min(device) + self.window()
+    }
+
+    fn window(self) -> Span {
+        self.seen.settings.send_window
+    }
+}
+
+/// The classes of the proofs that a basis names.
+pub(super) fn classes(fence: &Fence, basis: &Basis) -> Vec<Class> {
+    fence.proofs.iter().filter(|proof| basis.proofs().contains(&proof.id())).map(Proof::class).collect()
+}
+
+/// Whether a class is read back from a device or provider; the others speak through the Node or the driver.
+const fn is_read(class: Class) -> bool {
+    match class {
+        Class::Power | Class::Storage | Class::Network => true,
+        Class::Driver | Class::Confirmed | Class::Kdump => false,
+    }
+}
