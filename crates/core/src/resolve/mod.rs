@@ -11,8 +11,10 @@ use palisade_api::selector::{LabelSelector, Operator};
 
 use crate::time::Span;
 
+mod config;
 mod policy;
 
+pub use config::config_for;
 pub use policy::policy;
 
 /// What is wrong with an object, and where.
