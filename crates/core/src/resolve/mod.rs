@@ -8,14 +8,24 @@ use std::fmt;
 
 use palisade_api::Span as ApiSpan;
 use palisade_api::selector::{LabelSelector, Operator};
+use palisade_api::template::FenceTemplateSpec;
 
 use crate::time::Span;
 
+pub mod call;
+mod claims;
 mod config;
+mod method;
+mod parameters;
 mod policy;
+mod settings;
 
 pub use config::config_for;
 pub use policy::policy;
+pub use settings::{Resolved, Wanted, settings};
+
+/// All FenceTemplates, by name.
+pub type Templates<'a> = BTreeMap<&'a str, &'a FenceTemplateSpec>;
 
 /// What is wrong with an object, and where.
 #[derive(Clone, Debug, PartialEq, Eq)]
