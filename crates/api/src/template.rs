@@ -71,6 +71,8 @@ use crate::{
         "proves.drivers: a Storage proof needs the CSI drivers whose volumes it covers"),
     rule_at(".proves", "self.proves.class == 'Storage' || size(self.proves.drivers) == 0",
         "proves.drivers: only a Storage proof has drivers; remove them or set class to Storage"),
+    rule_at(".proves", "!has(self.proves.hibernation) || self.proves.class == 'Power'",
+        "proves.hibernation: only a Power proof can be mistaken about it; set class to Power or remove it"),
     rule_at(".readBack", "!has(self.readBack) || self.proves.class != 'None'",
         "readBack: a template that proves None has nothing to read back; set proves.class or remove readBack"),
     rule_at(".parameters", "!has(self.podTemplate) && !has(self.builtin) || !has(self.parameters) || size(self.parameters) == 0",
@@ -251,12 +253,28 @@ pub struct Proves {
     /// For a podTemplate: its exit code 0 is believed although nobody reads back. If the pod is wrong, two nodes write
     /// to one volume.
     pub without_read_back: bool,
+    /// For Power: whether the machine can be off and still keep what it had in memory (hibernated, saved to disk).
+    /// Impossible: off is off. Possible: a machine that was found off proves nothing; it does if it was seen running right
+    /// before it was switched off. Left out: Impossible for native drivers, Possible for everything else, as clouds and
+    /// hypervisors save machines to disk and call them stopped. If it is wrongly said to be impossible, a machine that wakes
+    /// up goes on writing to a volume that another node has by then.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hibernation: Option<Hibernation>,
 }
 
 impl Default for Proves {
     fn default() -> Self {
-        Self { class: ProvesClass::None, drivers: Vec::new(), without_read_back: false }
+        Self { class: ProvesClass::None, drivers: Vec::new(), without_read_back: false, hibernation: None }
     }
+}
+
+/// Whether a machine can be off and keep its memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub enum Hibernation {
+    /// Off is off.
+    Impossible,
+    /// It can.
+    Possible,
 }
 
 /// The classes of proof that a template can make.

@@ -16,6 +16,7 @@ use crate::time::{Span, Tick};
 
 pub mod filing;
 pub mod history;
+pub mod record;
 mod step;
 
 /// Who made a request.

@@ -13,11 +13,13 @@ pub struct Settings {
     pub isolation: Plan,
     /// The power step's way off; without levels there is no power step.
     pub power_off: Plan,
-    /// The way on: what the power step names, or the opposite of what switched the machine off.
+    /// How each device that switches the machine off switches it on again, by the method that did it.
+    pub switch_on: BTreeMap<MethodName, Method>,
+    /// The way on besides: what the power step names.
     pub power_on: Plan,
     /// The recovery step.
     pub recovery: Plan,
-    /// How each isolation of the isolation step is lifted, by the method that made it.
+    /// How each isolation from network or storage is lifted, by the method that made it.
     pub undo: BTreeMap<MethodName, Method>,
     /// How often the flow is restarted before it holds and retries slowly.
     pub restarts: u32,
@@ -52,6 +54,7 @@ impl Default for Settings {
         Self {
             isolation: Plan::default(),
             power_off: Plan::default(),
+            switch_on: BTreeMap::new(),
             power_on: Plan::default(),
             recovery: Plan::default(),
             undo: BTreeMap::new(),

@@ -1,6 +1,9 @@
 //! The answer to a request.
 //!
 //! Promise: a hold names its gate, its numbers and the next look; an answer that was given stays given.
+//! What is written here is enough for another process to go on with the request where the last one stood.
+
+use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
@@ -31,6 +34,10 @@ use crate::{
         "status.reason: a hold or a rejection says why"),
     rule_at(".waitedMillis", "self.waitedMillis >= oldSelf.waitedMillis",
         "status.waitedMillis: observed time only grows"),
+    rule_at(".endedForMillis", "self.endedForMillis >= oldSelf.endedForMillis",
+        "status.endedForMillis: the age of an answer only grows"),
+    rule_at(".endedForMillis", "self.endedForMillis == 0 || self.phase in ['Rejected', 'Completed']",
+        "status.endedForMillis: only a request that is over grows old"),
 ]))]
 pub struct NodeFencingRequestStatus {
     /// The generation of the spec that this was said about.
@@ -40,7 +47,7 @@ pub struct NodeFencingRequestStatus {
     /// Pending: not looked at yet. Held: waits at a gate. Admitted: its NodeFence is at work. Rejected: will not be done.
     /// Completed: over, see result.
     pub phase: Phase,
-    /// Why it is in that phase, in one CamelCase word; for a hold, the gate.
+    /// Why it is in that phase, in one CamelCase word; for a hold or a rejection, what the gate saw, such as StormBrake.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "schema::reason")]
     pub reason: Option<String>,
@@ -48,6 +55,10 @@ pub struct NodeFencingRequestStatus {
     #[serde(skip_serializing_if = "String::is_empty")]
     #[schemars(schema_with = "schema::message")]
     pub message: String,
+    /// The facts behind the reason, by name, such as the gate and its numbers.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    #[schemars(schema_with = "facts")]
+    pub facts: BTreeMap<String, String>,
     /// For a hold: how long until the next look.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub recheck: Option<Span>,
@@ -57,6 +68,9 @@ pub struct NodeFencingRequestStatus {
     /// How long it has waited so far, counting only time in which an operator watched.
     #[schemars(range(min = 0))]
     pub waited_millis: i64,
+    /// How long ago it ended, counting only time in which an operator watched: its age as history.
+    #[schemars(range(min = 0))]
+    pub ended_for_millis: i64,
     /// UID of the Node when the request was vetted.
     #[serde(rename = "nodeUID", skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "schema::uid")]
@@ -66,10 +80,12 @@ pub struct NodeFencingRequestStatus {
     #[schemars(schema_with = "schema::uid")]
     pub fence_uid: Option<String>,
     /// How it ended. Recovered: the node is back. HealthyBefore: it was healthy before anything was done. HeldOff: it
-    /// stays off on purpose. NodeGone: the Node was deleted. Stopped: an admin said stop.
+    /// stays off on purpose. NodeGone: the Node was deleted. NodeReplaced: another Node has its name now. Stopped: an
+    /// admin said stop. Withdrawn: who asked took it back. DryRun: see verdict, nothing was done. Failed: its fence
+    /// ended without success. FenceLost: its fence is gone without a result; look at the node before you use it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub result: Option<RequestResult>,
-    /// When it was completed; for people, and for the age of the history.
+    /// When it was completed; for people.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub completed_at: Option<Timestamp>,
     /// What each method did, the latest last.
@@ -93,9 +109,11 @@ impl Default for NodeFencingRequestStatus {
             phase: Phase::Pending,
             reason: None,
             message: String::new(),
+            facts: BTreeMap::new(),
             recheck: None,
             verdict: None,
             waited_millis: 0,
+            ended_for_millis: 0,
             node_uid: None,
             fence_uid: None,
             result: None,
@@ -145,8 +163,18 @@ pub enum RequestResult {
     HeldOff,
     /// The Node was deleted.
     NodeGone,
+    /// Another Node has its name now, which nobody asked to fence.
+    NodeReplaced,
     /// An admin said stop.
     Stopped,
+    /// Who asked took it back before anything was done.
+    Withdrawn,
+    /// The policy only wanted to know; nothing was done.
+    DryRun,
+    /// Its fence ended without success.
+    Failed,
+    /// Its fence is gone without a result: what it had done is not known.
+    FenceLost,
 }
 
 /// What one method did.
@@ -186,6 +214,11 @@ pub enum Outcome {
     Unknown,
     /// Not called.
     Skipped,
+}
+
+/// Few and short: the numbers of a gate, the names of a fence and a node.
+fn facts(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({ "type": "object", "additionalProperties": { "type": "string", "maxLength": 1024 }, "maxProperties": 8 })
 }
 
 fn pod_list(_: &mut SchemaGenerator) -> Schema {

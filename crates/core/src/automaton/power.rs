@@ -16,6 +16,7 @@ use crate::prove::{Class, Judged};
 use crate::reason::automaton::{FailReason, MoveReason, WaitReason};
 use crate::reason::prove::ProofEnd;
 use crate::recover::returned;
+use crate::settings::{Level, Method, Plan};
 
 pub(super) fn powering_off(turn: &Turn<'_>, memory: &mut Memory, run: Run) -> Next {
     let fence = turn.fence;
@@ -43,7 +44,7 @@ pub(super) fn powering_on(turn: &Turn<'_>, memory: &mut Memory, run: Run) -> Nex
     if !fence.isolated_by(IsolationKind::Power) {
         return Next::Record(go(fence, Phase::Returning), MoveReason::PoweredOn);
     }
-    match run_restore(&seen.settings.power_on, run, fence, memory, seen, turn.now) {
+    match run_restore(&way_on(turn), run, fence, memory, seen, turn.now) {
         RunNext::Do(effects, wait) => Next::Do(effects, wait),
         RunNext::Wait(wait) => Next::Wait(wait, Some(turn.now + seen.settings.send_window)),
         RunNext::Advance(next, why) => Next::Record(go(fence, Phase::PoweringOn(next)), why),
@@ -56,10 +57,23 @@ pub(super) fn powering_on(turn: &Turn<'_>, memory: &mut Memory, run: Run) -> Nex
     }
 }
 
+/// The ways on, the first that succeeds is enough: every device that is on record as having switched the machine off, all of
+/// them; each of them alone, since one that was tried and did not answer may be dead; and what the config names besides.
+fn way_on(turn: &Turn<'_>) -> Plan {
+    let (fence, settings) = (turn.fence, &turn.seen.settings);
+    let cut = fence.isolations.iter().filter(|isolation| isolation.kind == IsolationKind::Power);
+    let back: Vec<Method> = cut.filter_map(|isolation| settings.switch_on.get(&isolation.method).cloned()).collect();
+    let alone = if back.len() > 1 { back.as_slice() } else { &[] };
+    let alone = alone.iter().map(|method| Level { methods: vec![method.clone()] });
+    let all = (!back.is_empty()).then(|| Level { methods: back.clone() });
+    let levels = all.into_iter().chain(alone).chain(settings.power_on.levels.iter().cloned()).collect();
+    Plan { levels, retries: settings.power_on.retries }
+}
+
 /// What has to be true before the machine may be switched on.
 fn before_on(turn: &Turn<'_>, memory: &mut Memory, run: Run) -> Option<Next> {
     let (fence, seen) = (turn.fence, turn.seen);
-    if fence.isolated_by(IsolationKind::Power) && seen.settings.power_on.levels.is_empty() {
+    if fence.isolated_by(IsolationKind::Power) && way_on(turn).levels.is_empty() {
         return Some(fail(fence, StepWord::PowerManagement, FailReason::NoLevels));
     }
     match &seen.node {

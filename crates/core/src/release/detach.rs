@@ -106,7 +106,7 @@ fn edit(
         let volumes = u32::try_from(adding.len()).unwrap_or(u32::MAX);
         return record(Detach::Edits { done: done.clone(), adding }, MoveReason::DetachIntended { volumes });
     }
-    if !node.read.is_some_and(|read| read.id >= memory.phase_read) {
+    if node.read.is_none_or(|read| read.id < memory.phase_read) {
         return Some(Detaching::Do(memory.look(seen, now).into_iter().collect(), WaitReason::AwaitingNode));
     }
     let still: BTreeSet<_> = adding.intersection(&node.volumes_in_use).cloned().collect();

@@ -7,7 +7,7 @@ use palisade_core::prove::Class;
 use crate::api::hear;
 use crate::events::Explored;
 use crate::setup::{Device, How, METHODS, Mutation};
-use crate::shell::decide;
+use crate::shell::{Writes, decide};
 use crate::world::{Answer, Broken, Call, Job, Kind, NodeView, Operator, Outcome, Ref, Request, Sample, State, World};
 
 impl Explored {
@@ -48,8 +48,10 @@ impl Explored {
             operator.reading = Some(reading);
         }
         operator.queue = decided.requests.iter().map(|request| as_seen(*request, operator)).collect();
-        if let Some(ledger) = decided.ledger {
-            next.api.ledger = ledger;
+        match decided.ledger {
+            Writes::Nothing => {}
+            Writes::Slot(number) => next.api.ledger = Some(number),
+            Writes::NoSlot => next.api.ledger = None,
         }
         if let Some(call) = decided.call {
             self.begins_call(next, at, call);

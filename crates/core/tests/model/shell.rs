@@ -38,6 +38,15 @@ pub(crate) struct Asked {
     overdue: bool,
 }
 
+/// What becomes of the ledger.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Writes {
+    Nothing,
+    /// The slot of this number.
+    Slot(u8),
+    NoSlot,
+}
+
 /// What was decided, in the model's words. Requests carry `current: true`; the operator's view says whether it is so.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Decided {
@@ -46,8 +55,7 @@ pub(crate) struct Decided {
     /// A read of the Node, by its number.
     pub(crate) read_node: Option<u8>,
     pub(crate) list_pods: bool,
-    /// The ledger is written: with the slot of this number, or with none.
-    pub(crate) ledger: Option<Option<u8>>,
+    pub(crate) ledger: Writes,
     pub(crate) reading: Option<Reading>,
     pub(crate) call: Option<Call>,
     pub(crate) requests: Vec<Request>,
@@ -62,7 +70,7 @@ impl Decided {
             && self.memory == memory
             && self.read_node.is_none()
             && !self.list_pods
-            && self.ledger.is_none()
+            && self.ledger == Writes::Nothing
             && self.reading.is_none()
             && self.call.is_none()
             && self.requests.is_empty()
@@ -120,7 +128,7 @@ fn ask(setup: &Setup, tables: &Tables, asked: &Asked) -> Decided {
         record: None,
         read_node: None,
         list_pods: false,
-        ledger: None,
+        ledger: Writes::Nothing,
         reading: None,
         call: None,
         requests: Vec::new(),
@@ -190,11 +198,11 @@ fn translate(effect: Effect, fence: &Fence, tables: &Tables, decided: &mut Decid
             return;
         }
         Effect::TakeSlot { grant } => {
-            decided.ledger = Some(Some(u8::try_from(grant).unwrap()));
+            decided.ledger = Writes::Slot(u8::try_from(grant).unwrap());
             return;
         }
         Effect::GiveSlotBack { .. } => {
-            decided.ledger = Some(None);
+            decided.ledger = Writes::NoSlot;
             return;
         }
         Effect::ReadLedger => return,

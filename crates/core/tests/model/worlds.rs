@@ -54,8 +54,9 @@ pub(crate) fn power() -> Vec<Setup> {
     let race = Bounds { outside_ons: 1, ..PLAIN };
     under(
         &base("power", How::Power),
-        &[Bounds { handovers: 1, crashes: 1, faults: 1, ..race }, Bounds { handovers: 2, ..race }],
+        &[Bounds { handovers: 1, crashes: 1, faults: 1, ..race }],
         &[
+            Bounds { handovers: 2, ..race },
             Bounds { handovers: 1, crashes: 2, faults: 2, outside_ons: 2, ..race },
             Bounds { handovers: 2, faults: 1, ..race },
         ],
@@ -93,8 +94,9 @@ pub(crate) fn storage() -> Vec<Setup> {
     let partition = Bounds { heals: 1, posts: 1, ..PLAIN };
     under(
         &Setup { until: Until::Closed, ..base("storage", How::Storage) },
-        &[Bounds { handovers: 1, faults: 1, ..partition }],
+        &[Bounds { handovers: 1, ..partition }, Bounds { faults: 1, ..partition }],
         &[
+            Bounds { handovers: 1, faults: 1, ..partition },
             Bounds { handovers: 1, crashes: 1, ..partition },
             Bounds { crashes: 1, faults: 1, cuts: 1, heals: 2, ..partition },
         ],
@@ -106,12 +108,8 @@ pub(crate) fn storage_with_reboots() -> Vec<Setup> {
     let reboot = Bounds { resets: 1, posts: 1, ..PLAIN };
     under(
         &Setup { until: Until::Closed, ..base("storage with reboots", How::Storage) },
-        &[
-            Bounds { cuts: 1, heals: 1, ..reboot },
-            Bounds { resets: 2, ..reboot },
-            Bounds { posts: 2, heals: 1, ..reboot },
-        ],
-        &[Bounds { resets: 2, posts: 2, ..reboot }],
+        &[Bounds { cuts: 1, heals: 1, ..reboot }, Bounds { resets: 2, ..reboot }],
+        &[Bounds { posts: 2, heals: 1, ..reboot }, Bounds { resets: 2, posts: 2, ..reboot }],
     )
 }
 

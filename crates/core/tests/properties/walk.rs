@@ -20,6 +20,16 @@ use palisade_core::time::{Span, Tick};
 use palisade_core::{Decision, State, step};
 use proptest::prelude::*;
 
+/// What the ledger shows.
+#[derive(Clone, Copy, Debug)]
+pub enum Shows {
+    Unread,
+    Nothing,
+    /// The slot that we hold or ask for.
+    Ours,
+    Older,
+}
+
 /// One thing that happens to the world between two steps.
 #[derive(Clone, Copy, Debug)]
 pub enum Happens {
@@ -45,8 +55,7 @@ pub enum Happens {
     Stop(bool),
     Resume(bool),
     Confirm,
-    /// The ledger shows nothing of us, the slot that we hold or ask for, or an older one; or it was not read.
-    Ledger(Option<Option<bool>>),
+    Ledger(Shows),
     Vetted(Vetted),
     Kdump(bool),
     Crash,
@@ -65,7 +74,7 @@ pub fn happens() -> impl Strategy<Value = Happens> {
     ];
     let seen = prop_oneof![6 => Just(Seen::Off), 2 => Just(Seen::On), 1 => Just(Seen::Unknown)];
     let ready = prop_oneof![Just(Ready::True), Just(Ready::False), Just(Ready::Unknown)];
-    let ledger = prop_oneof![Just(None), Just(Some(None)), Just(Some(Some(true))), Just(Some(Some(false)))];
+    let ledger = prop_oneof![Just(Shows::Unread), Just(Shows::Nothing), Just(Shows::Ours), Just(Shows::Older)];
     let vetted = prop_oneof![Just(Vetted::Open), Just(Vetted::Closed), Just(Vetted::Refused)];
     let pod = 0..PODS;
     prop_oneof![
@@ -393,9 +402,10 @@ impl Walk {
                 let fence = &self.state.fence;
                 let grant = fence.grant + u32::from(fence.slot == Slot::None);
                 self.seen.ledger = match shows {
-                    None => LedgerSeen::Unknown,
-                    Some(None) => LedgerSeen::Absent,
-                    Some(Some(right)) => LedgerSeen::Present { grant: grant - u32::from(!right) },
+                    Shows::Unread => LedgerSeen::Unknown,
+                    Shows::Nothing => LedgerSeen::Absent,
+                    Shows::Ours => LedgerSeen::Present { grant },
+                    Shows::Older => LedgerSeen::Present { grant: grant - 1 },
                 };
             }
             H::Vetted(vetted) => self.seen.vetted = vetted,

@@ -208,12 +208,11 @@ impl World {
     /// `since-mark unknown|read|off|boot=b1`.
     fn take_since_mark(&mut self, fact: &mut Fact) -> Result<(), String> {
         let read = SinceMark::Baseline { heartbeat: Some("h1".into()), boot: Some("b1".into()) };
-        self.fence.since_mark = match fact.text("boot") {
-            Some(boot) => SinceMark::FirstBoot(boot.as_str().into()),
-            None => {
-                let word = fact.word("unknown, read, off or boot=")?;
-                one_of(fact, &word, &[("unknown", SinceMark::Unknown), ("read", read), ("off", SinceMark::Off)])?
-            }
+        self.fence.since_mark = if let Some(boot) = fact.text("boot") {
+            SinceMark::FirstBoot(boot.as_str().into())
+        } else {
+            let word = fact.word("unknown, read, off or boot=")?;
+            one_of(fact, &word, &[("unknown", SinceMark::Unknown), ("read", read), ("off", SinceMark::Off)])?
         };
         Ok(())
     }
@@ -328,7 +327,13 @@ impl World {
         let of = MethodName::new(fact.word("the method that is undone")?);
         let by = fact.text("by").unwrap_or_default();
         let by = self.method_named(&by, fact)?;
-        self.seen.settings.undo.insert(of, by);
+        let power = self.methods.get(&of).is_some_and(|method| method.proves == Some(Class::Power));
+        let settings = &mut self.seen.settings;
+        if power {
+            settings.switch_on.insert(of, by)
+        } else {
+            settings.undo.insert(of, by)
+        };
         Ok(())
     }
 

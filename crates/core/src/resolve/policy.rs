@@ -1,38 +1,14 @@
-//! Resolve: the objects of `api`, checked once and brought into the units of `core`.
-//!
-//! Promise: what the schema lets through and still makes no sense is refused here with the field named; nothing is guessed.
-//! From here on no text has to be parsed any more.
-
-use std::collections::BTreeMap;
-use std::fmt;
+//! Resolve / policy: whether, and how fast, anything may be fenced.
 
 use palisade_api::policy as api;
-use palisade_api::selector::{LabelSelector, Operator};
 use palisade_api::{Portion, Span as ApiSpan};
 
+use super::{Problem, span};
 use crate::ident::{DriverName, ProviderName, Uid};
 use crate::policy::{
     Approval, Budget, DomainBrake, Exclusions, Flap, Kdump, Mode, Policy, Rate, ReleasePolicy, Share, StorageGates,
     Storm, WholeDomain, WitnessRule, WorkloadRule,
 };
-use crate::time::Span;
-
-/// What is wrong with an object, and where.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Problem {
-    /// The field.
-    pub field: String,
-    /// What is wrong, and what to do.
-    pub why: String,
-}
-
-impl fmt::Display for Problem {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.field, self.why)
-    }
-}
-
-impl std::error::Error for Problem {}
 
 /// The policy of a FencePolicy.
 pub fn policy(uid: Uid, spec: &api::FencePolicySpec) -> Result<Policy, Problem> {
@@ -120,10 +96,6 @@ fn release(spec: &api::FencePolicySpec) -> Result<ReleasePolicy, Problem> {
     })
 }
 
-const fn span(span: ApiSpan) -> Span {
-    Span::millis(span.as_millis())
-}
-
 const fn share(portion: Portion) -> Share {
     match portion {
         Portion::Percent(percent) => Share::Percent(percent),
@@ -131,26 +103,10 @@ const fn share(portion: Portion) -> Share {
     }
 }
 
-/// Whether a selector selects these labels, as Kubernetes would: everything it says has to hold.
-pub fn selects(selector: &LabelSelector, labels: &BTreeMap<String, String>) -> bool {
-    let exact = selector.match_labels.iter().all(|(key, value)| labels.get(key) == Some(value));
-    exact
-        && selector.match_expressions.iter().all(|wanted| {
-            let value = labels.get(&wanted.key);
-            match wanted.operator {
-                Operator::In => value.is_some_and(|value| wanted.values.contains(value)),
-                Operator::NotIn => value.is_none_or(|value| !wanted.values.contains(value)),
-                Operator::Exists => value.is_some(),
-                Operator::DoesNotExist => value.is_none(),
-            }
-        })
-}
-
 #[cfg(test)]
 mod tests {
-    use palisade_api::selector::Requirement;
-
     use super::*;
+    use crate::time::Span;
 
     #[test]
     fn the_defaults_of_the_schema_are_the_defaults_of_the_core() {
@@ -173,22 +129,5 @@ mod tests {
         spec.release.pod_lane.opt_in_labels.push("fenced".to_owned());
         let refused = policy(Uid::default(), &spec).map_err(|problem| problem.to_string());
         assert!(refused.is_err_and(|why| why.starts_with("release.podLane.optInLabels[2]: `fenced`")));
-    }
-
-    #[test]
-    fn a_selector_means_what_it_means_to_kubernetes() {
-        let labels = BTreeMap::from([("tier".to_owned(), "edge".to_owned())]);
-        let says = |operator, values: &[&str]| {
-            let values = values.iter().map(ToString::to_string).collect();
-            let wanted = Requirement { key: "tier".to_owned(), operator, values };
-            LabelSelector { match_expressions: vec![wanted], ..LabelSelector::default() }
-        };
-        assert!(selects(&LabelSelector::default(), &labels), "an empty selector selects everything");
-        assert!(selects(&says(Operator::In, &["core", "edge"]), &labels));
-        assert!(!selects(&says(Operator::NotIn, &["edge"]), &labels));
-        assert!(selects(&says(Operator::NotIn, &["edge"]), &BTreeMap::new()), "what is absent is not among the values");
-        assert!(
-            selects(&says(Operator::Exists, &[]), &labels) && !selects(&says(Operator::DoesNotExist, &[]), &labels)
-        );
     }
 }
