@@ -56,11 +56,15 @@ impl Store {
         if self.get(&key).is_some() {
             return Err(Status::already_exists(&definition, &name));
         }
-        if kind == Kind::CUSTOM_RESOURCE_DEFINITION {
-            custom::establish(&mut self.registry, &definition, &mut object, &self.clock)?;
-        }
+        let reading = match kind {
+            Kind::CUSTOM_RESOURCE_DEFINITION => Some(custom::read(&definition, &mut object, &self.clock)?),
+            _ => None,
+        };
         if options.dry_run {
             return Ok(object.into());
+        }
+        if let Some(reading) = reading {
+            reading.establish(&mut self.registry);
         }
         Ok(self.put(by, key, object))
     }

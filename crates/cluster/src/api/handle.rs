@@ -130,7 +130,13 @@ impl Api {
 
     /// Waits for writes, from now on.
     pub fn subscribe(&self) -> Subscription {
-        Subscription { seen: self.revision(), api: self.clone() }
+        Subscription { seen: self.revision(), notify: Arc::clone(&self.changed), kind: None, api: self.clone() }
+    }
+
+    /// Waits for writes to objects of one kind, from now on.
+    pub fn subscribe_to(&self, kind: Kind) -> Subscription {
+        let notify = self.lock().signal(kind);
+        Subscription { seen: self.revision(), notify, kind: Some(kind), api: self.clone() }
     }
 
     /// Calls the observer inside every write from now on.
@@ -209,18 +215,23 @@ impl Api {
 #[derive(Clone, Debug)]
 pub struct Subscription {
     api: Api,
+    kind: Option<Kind>,
+    notify: Arc<Notify>,
     seen: u64,
 }
 
 impl Subscription {
     /// Waits until there is a write that this subscription has not told of, and gives the last one's number.
+    /// Loses nothing if it is dropped while it waits.
     pub async fn changed(&mut self) -> u64 {
-        let notify = Arc::clone(&self.api.changed);
         loop {
             // Enabled before the look, so that a write between look and wait is not missed.
-            let mut notified = std::pin::pin!(notify.notified());
+            let mut notified = std::pin::pin!(self.notify.notified());
             notified.as_mut().enable();
-            let revision = self.api.revision();
+            let revision = self.api.read(|store| match self.kind {
+                Some(kind) => store.revision_of(kind),
+                None => store.revision(),
+            });
             if revision > self.seen {
                 self.seen = revision;
                 return revision;

@@ -14,6 +14,7 @@ type Text = Cow<'static, str>;
 
 /// What the API server knows about a kind.
 #[derive(Clone, Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "a kind has many habits that it has or has not")]
 pub struct Definition {
     /// The kind that this defines.
     pub kind: Kind,

@@ -11,7 +11,7 @@ pub(crate) fn name(object: &Value) -> Option<Cause> {
     let edge = |byte: Option<&u8>| byte.is_some_and(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit());
     let label = |label: &str| {
         let bytes = label.as_bytes();
-        bytes.iter().all(|byte| inner(byte)) && edge(bytes.first()) && edge(bytes.last())
+        bytes.iter().all(inner) && edge(bytes.first()) && edge(bytes.last())
     };
     if name.len() <= 253 && name.split('.').all(label) {
         return None;

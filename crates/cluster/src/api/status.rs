@@ -59,7 +59,7 @@ impl Status {
     }
 
     fn about(mut self, definition: &Definition, name: &str) -> Self {
-        self.details.name = name.to_owned();
+        name.clone_into(&mut self.details.name);
         self.details.group = definition.group.to_string();
         self.details.kind = definition.plural.to_string();
         self

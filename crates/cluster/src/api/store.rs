@@ -11,6 +11,7 @@ use std::{
 
 use jiff::Timestamp;
 use serde_json::Value;
+use tokio::sync::Notify;
 
 use super::{
     kinds::{Definition, Kind, Registry},
@@ -92,6 +93,13 @@ pub struct Change {
 /// Looks on at every write, inside it: it sees the store as the write left it, and must not call the API.
 pub type Observer = Box<dyn FnMut(&Store, &Change) + Send>;
 
+/// The last write to a kind, and who wants to know.
+#[derive(Debug, Default)]
+struct Signal {
+    revision: u64,
+    notify: Arc<Notify>,
+}
+
 /// The truth. Reached through [`Api`](super::Api), which locks it.
 pub struct Store {
     pub(crate) clock: Clock,
@@ -103,6 +111,8 @@ pub struct Store {
     log: VecDeque<Arc<Change>>,
     log_length: usize,
     observers: Vec<Observer>,
+    /// Who waits for writes to one kind: a watch of nodes need not wake for every event.
+    signals: BTreeMap<Kind, Signal>,
     /// How many UIDs and names were given out, so that the next differs.
     given_out: u64,
     seed: u64,
@@ -110,7 +120,10 @@ pub struct Store {
 
 impl fmt::Debug for Store {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Store").field("revision", &self.revision).field("objects", &self.objects.len()).finish()
+        f.debug_struct("Store")
+            .field("revision", &self.revision)
+            .field("objects", &self.objects.len())
+            .finish_non_exhaustive()
     }
 }
 
@@ -126,6 +139,7 @@ impl Store {
             log: VecDeque::new(),
             log_length,
             observers: Vec::new(),
+            signals: BTreeMap::new(),
             given_out: 0,
             seed,
         }
@@ -192,6 +206,16 @@ impl Store {
         while self.compacted < revision && self.log.pop_front().is_some() {
             self.compacted += 1;
         }
+    }
+
+    /// Wakes whoever waits for writes to a kind.
+    pub(crate) fn signal(&mut self, kind: Kind) -> Arc<Notify> {
+        Arc::clone(&self.signals.entry(kind).or_default().notify)
+    }
+
+    /// The number of the last write to a kind that somebody waited for.
+    pub(crate) fn revision_of(&self, kind: Kind) -> u64 {
+        self.signals.get(&kind).map_or(0, |signal| signal.revision)
     }
 
     pub(crate) fn observe(&mut self, observer: Observer) {
@@ -261,6 +285,10 @@ impl Store {
             observer(self, &change);
         }
         self.observers = observers;
+        if let Some(signal) = self.signals.get_mut(&change.key.kind) {
+            signal.revision = change.revision;
+            signal.notify.notify_waiters();
+        }
     }
 }
 

@@ -76,11 +76,15 @@ impl Store {
         if new == *old {
             return Ok(old);
         }
-        if key.kind == Kind::CUSTOM_RESOURCE_DEFINITION {
-            custom::establish(&mut self.registry, &definition, &mut new, &self.clock)?;
-        }
+        let reading = match (key.kind, part) {
+            (Kind::CUSTOM_RESOURCE_DEFINITION, Part::Main) => Some(custom::read(&definition, &mut new, &self.clock)?),
+            _ => None,
+        };
         if options.dry_run {
             return Ok(new.into());
+        }
+        if let Some(reading) = reading {
+            reading.establish(&mut self.registry);
         }
         if is_released(key.kind, &old, &new) {
             self.take(by, key);
@@ -118,9 +122,8 @@ fn same_object(definition: &Definition, old: &Value, new: &Value) -> Result<(), 
 fn keep_apart(definition: &Definition, part: Part, old: &Value, new: &mut Value) {
     let (Some(before), Some(after)) = (old.as_object(), new.as_object_mut()) else { return };
     match part {
-        Part::Whole => {}
         Part::Main if definition.has_status => carry(before, after, "status"),
-        Part::Main => {}
+        Part::Main | Part::Whole => {}
         Part::Status => {
             let status = after.remove("status");
             // Of a built-in kind, /status also takes labels and annotations; of a custom one, not even those.
