@@ -18,10 +18,12 @@ mod config;
 mod method;
 mod parameters;
 mod policy;
+mod remedy;
 mod settings;
 
 pub use config::config_for;
 pub use policy::policy;
+pub use remedy::{Look, Rule, default_rules, rules};
 pub use settings::{Resolved, Wanted, settings};
 
 /// All FenceTemplates, by name.

@@ -1,0 +1,103 @@
+//! Resolve / remedy: which thresholds a NodeRemedy sets, and what runs when one is reached.
+//!
+//! Without any NodeRemedy nodes are watched all the same ([`default_rules`]): whoever installs the operator expects that it
+//! notices a dead node.
+
+use std::num::NonZeroU64;
+
+use palisade_api::conditions::Truth;
+use palisade_api::names;
+use palisade_api::remedy::{NodeRemedySpec, Threshold};
+use palisade_api::request::{Operation, Trigger};
+
+use super::span;
+use crate::detect::conditions::{self, Status};
+use crate::detect::lease::{LeaseThreshold, Needs};
+use crate::request::record::rule_of;
+use crate::time::Span;
+
+/// A witness counts if it saw the node alive so shortly before the silence.
+const TRUSTED: Span = Span::secs(60);
+
+/// The name of the rules that nobody wrote.
+const BUILT_IN: &str = "built-in";
+
+/// One threshold, and what it triggers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Rule {
+    /// The remedy and the threshold, as a request names them.
+    pub trigger: Trigger,
+    /// The same in one word.
+    pub name: Box<str>,
+    /// What is looked at.
+    pub look: Look,
+    /// How far the fence goes; none: a template is run instead of a fence.
+    pub operation: Option<Operation>,
+}
+
+/// What a rule looks at.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Look {
+    /// A condition that holds.
+    Condition(conditions::Threshold),
+    /// A lease that is silent.
+    Lease(LeaseThreshold),
+    /// Something that this version does not look at yet: it finds nothing.
+    Nothing,
+}
+
+/// The rules of a NodeRemedy.
+pub fn rules(name: &str, spec: &NodeRemedySpec) -> Vec<Rule> {
+    spec.thresholds.iter().map(|threshold| rule(name, threshold)).collect()
+}
+
+fn rule(remedy: &str, threshold: &Threshold) -> Rule {
+    let look = match (&threshold.condition, &threshold.lease) {
+        (Some(seen), _) => Look::Condition(conditions::Threshold {
+            condition: seen.type_.as_str().into(),
+            status: match seen.status {
+                Truth::True => Status::True,
+                Truth::False => Status::False,
+                Truth::Unknown => Status::Unknown,
+            },
+            period: span(seen.period),
+        }),
+        (None, Some(lease)) => {
+            let needs = if lease.require_witness { Needs::Witness } else { Needs::WitnessOrControlPlane };
+            Look::Lease(silence(lease.missed, needs))
+        }
+        (None, None) => Look::Nothing,
+    };
+    let fences = threshold.first.name == names::REMEDY_FENCE;
+    named(remedy, &threshold.name, look, fences.then(|| threshold.first.operation.unwrap_or(Operation::Fence)))
+}
+
+fn silence(missed: u32, needs: Needs) -> LeaseThreshold {
+    let missed = NonZeroU64::new(missed.into()).unwrap_or(NonZeroU64::MIN);
+    LeaseThreshold { missed, needs, trusted: TRUSTED }
+}
+
+fn named(remedy: &str, threshold: &str, look: Look, operation: Option<Operation>) -> Rule {
+    let trigger = Trigger { remedy: remedy.to_owned(), threshold: threshold.to_owned() };
+    Rule { name: rule_of(&trigger), trigger, look, operation }
+}
+
+/// What is watched where nobody wrote a NodeRemedy: the lease, and the control plane's own word.
+pub fn default_rules() -> Vec<Rule> {
+    let lost = conditions::Threshold { condition: "Ready".into(), status: Status::Unknown, period: Span::secs(5) };
+    vec![
+        named(BUILT_IN, "lease-silent", Look::Lease(silence(2, Needs::WitnessOrControlPlane)), Some(Operation::Fence)),
+        named(BUILT_IN, "ready-unknown", Look::Condition(lost), Some(Operation::Fence)),
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_dead_node_is_noticed_without_any_remedy() {
+        let names: Vec<_> = default_rules().into_iter().map(|rule| rule.name).collect();
+        assert_eq!(names, ["built-in/lease-silent".into(), Box::<str>::from("built-in/ready-unknown")]);
+    }
+}

@@ -1,0 +1,12 @@
+//! Devices: whatever can cut a machine off and say whether it is.
+//!
+//! One trait ([`Device`]), one room per driver. A driver does one thing to one plug per call, says apart what was refused
+//! and what nobody knows, and asks for permission immediately before it sends ([`Permit`]).
+#![forbid(unsafe_code)]
+
+mod device;
+pub mod redfish;
+mod transport;
+
+pub use device::{Answer, Command, Device, Failure, Identity, Late, Permit, PowerState};
+pub use transport::{Request, Response, Transport, Unreachable};

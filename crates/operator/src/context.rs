@@ -1,0 +1,53 @@
+//! Context: everything from outside that the operator is given. Nothing else reaches the world.
+
+use std::sync::Arc;
+
+use palisade_core::ident::NodeName;
+use palisade_core::resolve::call;
+use palisade_core::snapshot::WitnessWord;
+use palisade_devices::{Device, Failure};
+
+use crate::clock::Clock;
+use futures_util::future::BoxFuture;
+
+/// What the operator is given.
+#[derive(Clone)]
+pub struct Context {
+    /// The way to the API server.
+    pub client: kube::Client,
+    /// Our own time.
+    pub clock: Clock,
+    /// Who we are among the replicas.
+    pub identity: String,
+    /// The namespace that we live in: requests of our detectors, the leader's Lease, Secrets of devices.
+    pub namespace: String,
+    /// The way to devices.
+    pub devices: Arc<dyn Devices>,
+    /// The way to nodes.
+    pub probe: Arc<dyn Probe>,
+}
+
+/// Finds the driver that speaks to a device.
+pub trait Devices: Send + Sync {
+    /// The driver, or why there is none. `secret` looks up a value that stands in a Secret.
+    fn driver(
+        &self,
+        device: &call::Device,
+        secret: &dyn Fn(&str, &str) -> Option<String>,
+    ) -> Result<Arc<dyn Device>, Failure>;
+}
+
+/// Looks whether a node's kubelet answers.
+pub trait Probe: Send + Sync {
+    /// Alive, silent, or we could not look.
+    fn kubelet(&self, node: &NodeName) -> BoxFuture<'static, WitnessWord>;
+}
+
+/// Looks nowhere.
+pub struct NoProbe;
+
+impl Probe for NoProbe {
+    fn kubelet(&self, _node: &NodeName) -> BoxFuture<'static, WitnessWord> {
+        Box::pin(std::future::ready(WitnessWord::Unknown))
+    }
+}

@@ -1,0 +1,265 @@
+//! Fences: each live NodeFence, stepped by `core` whenever something about it may have changed.
+//!
+//! Promise: one decision at a time per fence; what it decided is carried out before it is asked again. Device calls and reads
+//! go on beside, and their answers count only for the call or series that they belong to.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use kube::ResourceExt;
+use palisade_api::NodeFence;
+use palisade_core::detect::sight::Sight;
+use palisade_core::durable;
+use palisade_core::effect::Effect;
+use palisade_core::fence::{Fence, Slot};
+use palisade_core::ident::{BootId, NodeName, Uid};
+use palisade_core::observe::{
+    Admin, CallAnswer, Confirmation, LedgerSeen, Memory, NodeRead, NodeSeen, Observations, ReadAnswer, Vetted,
+};
+use palisade_core::policy::ReleasePolicy;
+use palisade_core::resolve::Resolved;
+use palisade_core::settings::Settings;
+use palisade_core::time::{Span, Tick};
+use palisade_core::{Decision, State, step};
+
+use crate::effects::{Listing, Outcome};
+use crate::view::{NodeTrack, version};
+
+/// How soon something that went another way is tried again.
+const AGAIN: Span = Span::millis(500);
+/// How soon a list is made again while pods or attachments are waited for.
+const RELIST: Span = Span::secs(1);
+
+/// One live fence.
+#[derive(Debug)]
+pub(crate) struct Live {
+    pub(crate) object: Box<NodeFence>,
+    state: State,
+    pub(crate) busy: bool,
+    ledger: LedgerSeen,
+    node_read: Option<NodeRead>,
+    pub(crate) listing: Option<Arc<Listing>>,
+    listed_at: Tick,
+    calls: Vec<CallAnswer>,
+    reads: Vec<ReadAnswer>,
+    wake: Option<Tick>,
+    /// What it waits for, for people.
+    pub(crate) waits: String,
+}
+
+/// What is seen beside the fence itself.
+pub(crate) struct Around<'a> {
+    pub(crate) track: Option<&'a NodeTrack>,
+    pub(crate) resolved: Option<&'a Resolved>,
+    pub(crate) release: &'a ReleasePolicy,
+    pub(crate) vetted: Vetted,
+    pub(crate) evidence_cleared: bool,
+    pub(crate) sight: Sight,
+    pub(crate) now: Tick,
+}
+
+impl Live {
+    /// A fence that this process begins to look at.
+    pub(crate) fn new(object: NodeFence, now: Tick) -> Result<Self, durable::Unreadable> {
+        let fence = read(&object)?;
+        Ok(Self {
+            object: Box::new(object),
+            state: State { fence, memory: Memory::fresh(now) },
+            busy: false,
+            ledger: LedgerSeen::Unknown,
+            node_read: None,
+            listing: None,
+            listed_at: now,
+            calls: Vec::new(),
+            reads: Vec::new(),
+            wake: None,
+            waits: String::new(),
+        })
+    }
+
+    /// The fence as it is on record.
+    pub(crate) fn fence(&self) -> &Fence {
+        &self.state.fence
+    }
+
+    /// The NodeFence was seen, by a watch or by a read. An echo of what we wrote tells nothing.
+    pub(crate) fn see(&mut self, object: &NodeFence) -> Result<(), durable::Unreadable> {
+        let (known, seen) = (self.object.resource_version(), object.resource_version());
+        if version(&seen.unwrap_or_default()) <= version(&known.unwrap_or_default()) {
+            return Ok(());
+        }
+        self.take(object)
+    }
+
+    fn take(&mut self, object: &NodeFence) -> Result<(), durable::Unreadable> {
+        let fence = read(object)?;
+        self.became(fence);
+        self.object = Box::new(object.clone());
+        self.wake = None;
+        Ok(())
+    }
+
+    /// What was read for the old state does not count for the new one.
+    fn became(&mut self, fence: Fence) {
+        let slot = |fence: &Fence| (fence.slot, fence.grant);
+        if slot(&fence) != slot(&self.state.fence) {
+            self.ledger = LedgerSeen::Unknown;
+        }
+        let place = |fence: &Fence| (fence.attempt, fence.phase.name());
+        if place(&fence) != place(&self.state.fence) {
+            self.listing = None;
+        }
+        self.state.fence = fence;
+    }
+
+    /// Whether it is time to ask what to do.
+    pub(crate) fn due(&self, now: Tick) -> bool {
+        !self.busy && self.wake.is_none_or(|at| now >= at)
+    }
+
+    /// When it wants to be asked again.
+    pub(crate) fn wake(&self) -> Option<Tick> {
+        if self.busy { None } else { self.wake }
+    }
+
+    /// Something about it may have changed.
+    pub(crate) fn nudge(&mut self) {
+        self.wake = None;
+    }
+
+    /// Asks `core` what to do.
+    pub(crate) fn decide(&mut self, around: &Around<'_>) -> Decision {
+        let now = around.now;
+        let waiting = self.listing.is_some() && now >= self.listed_at + RELIST && self.wants_list();
+        if waiting {
+            self.listing = None;
+        }
+        let seen = self.observations(around);
+        let (next, decision) = step(self.state.clone(), &seen, now);
+        let records = decision.effects.iter().any(|effect| matches!(effect, Effect::Record { .. }));
+        // A record becomes the state only when its write went through.
+        self.state = if records { State { fence: self.state.fence.clone(), memory: next.memory } } else { next };
+        self.waits = decision.waits.as_ref().map(ToString::to_string).unwrap_or_default();
+        let again = if self.wants_list() { Some(now + RELIST) } else { None };
+        self.wake = match (decision.look_again, again) {
+            (Some(one), Some(other)) => Some(one.min(other)),
+            (one, other) => one.or(other).or(Some(now + Span::secs(5))),
+        };
+        decision
+    }
+
+    /// Whether pods or attachments of the node may change without a word to us.
+    fn wants_list(&self) -> bool {
+        use palisade_core::fence::{Phase, ReleaseState};
+        let unfinished = |state| state > ReleaseState::Intended && state < ReleaseState::Detached;
+        let releasing = self.state.fence.releases.iter().any(|release| unfinished(release.state));
+        match self.state.fence.phase {
+            Phase::Isolated { .. } => releasing,
+            Phase::Returning | Phase::Recovering(_) => self.state.fence.released_any(),
+            Phase::New | Phase::Isolating(_) | Phase::PoweringOff(_) | Phase::PoweringOn(_) => false,
+            Phase::Final(_) | Phase::Failed { .. } => false,
+        }
+    }
+
+    fn observations(&self, around: &Around<'_>) -> Observations {
+        let node =
+            around.track.and_then(|track| track.live(&self.state.fence.node, self.node_read, around.sight, around.now));
+        let listing = self.listing.as_deref();
+        Observations {
+            settings: around.resolved.map_or_else(Settings::default, |resolved| resolved.settings.clone()),
+            release: around.release.clone(),
+            vetted: around.vetted,
+            ledger: self.ledger,
+            node: node.map_or(NodeSeen::Gone, NodeSeen::There),
+            evidence_cleared: around.evidence_cleared,
+            power_wanted: self.object.spec.power_step || around.resolved.is_some(),
+            admin: self.admin(),
+            pods: listing.map(|listing| listing.pods.clone()),
+            volumes: listing.map(|listing| listing.volumes.clone()).unwrap_or_default(),
+            attachments: listing.map(|listing| listing.attachments.clone()),
+            calls: self.calls.clone(),
+            reads: self.reads.clone(),
+            unpublished: BTreeSet::new(),
+            released_lately: 0,
+            kdump_proves: false,
+        }
+    }
+
+    fn admin(&self) -> Admin {
+        let said = &self.object.spec.admin;
+        let status = self.object.status.clone().unwrap_or_default();
+        Admin {
+            stop: said.stop || self.object.metadata.deletion_timestamp.is_some(),
+            resume: said.resume > status.observed_resume,
+            confirm: said.confirm.as_ref().map(|confirm| Confirmation {
+                by: confirm.confirmed_by.as_str().into(),
+                uid: Uid::from(confirm.node_uid.as_str()),
+                boot: BootId::from(confirm.boot_id.as_str()),
+            }),
+        }
+    }
+
+    /// A device call was answered.
+    pub(crate) fn called(&mut self, answer: CallAnswer) {
+        self.calls.retain(|known| known.call != answer.call);
+        self.calls.push(answer);
+        // Older ones can never count again.
+        let over = self.calls.len().saturating_sub(4);
+        self.calls.drain(..over);
+        self.nudge();
+    }
+
+    /// A series of reads was answered.
+    pub(crate) fn read(&mut self, answer: ReadAnswer) {
+        self.reads = vec![answer];
+        self.nudge();
+    }
+
+    /// What was decided was done, as far as it went. True: the fence is closed.
+    pub(crate) fn done(&mut self, outcomes: Vec<Outcome>, now: Tick) -> Result<bool, durable::Unreadable> {
+        self.busy = false;
+        self.nudge();
+        for outcome in outcomes {
+            match outcome {
+                Outcome::Recorded(object) => self.take(&object)?,
+                Outcome::RecordLost(Some(object)) if object.uid() == self.object.uid() => self.take(&object)?,
+                Outcome::RecordLost(_) | Outcome::Closed => return Ok(true),
+                Outcome::Ledger(seen) => self.ledger = seen,
+                Outcome::NoSlot(why) => {
+                    self.waits = format!("no free slot: {why}");
+                    self.ledger = LedgerSeen::Unknown;
+                    self.wake = Some(now + RELIST);
+                }
+                Outcome::Node(read, facts) => {
+                    self.node_read = facts.map(|_| read);
+                }
+                Outcome::Listed(listing) => {
+                    self.listing = Some(listing);
+                    self.listed_at = now;
+                }
+                Outcome::Told | Outcome::Relist => self.listing = None,
+                Outcome::Failed { effect, why } => {
+                    tracing::info!(node = %self.state.fence.node, effect, why, "looked at again");
+                    self.wake = Some(now + AGAIN);
+                    if self.state.fence.slot == Slot::None {
+                        self.ledger = LedgerSeen::Unknown;
+                    }
+                }
+                Outcome::NodeWritten(_) | Outcome::Nothing => {}
+            }
+        }
+        Ok(false)
+    }
+}
+
+fn read(object: &NodeFence) -> Result<Fence, durable::Unreadable> {
+    let uid = Uid::new(object.uid().unwrap_or_default());
+    let node = NodeName::from(object.spec.node_name.as_str());
+    match &object.status {
+        None => Ok(Fence::new(uid, node)),
+        Some(status) => durable::read(&uid, &node, status),
+    }
+}
+
+/// All live fences, by node.
+pub(crate) type Fences = BTreeMap<NodeName, Live>;

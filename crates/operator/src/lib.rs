@@ -1,0 +1,33 @@
+//! The operator: fetches, records and acts; what to do is decided in `core`.
+//!
+//! One loop takes all [`news`] in order and asks `core` ([`run`]). Watches, the leader's lease, API requests and devices are
+//! tasks beside it that only send news. So every run is one sequence of events, and can be told again.
+//!
+//! | room | is |
+//! |---|---|
+//! | `view` | what was seen of the cluster |
+//! | `detect`, `requests`, `fences` | the three things that are stepped |
+//! | `effects`, `executor` | what was decided, carried out: API requests, devices |
+//! | `leader` | which replica acts |
+#![forbid(unsafe_code)]
+
+mod clock;
+mod context;
+mod detect;
+mod effects;
+mod events;
+mod executor;
+mod fences;
+mod leader;
+mod native;
+mod news;
+mod requests;
+mod run;
+mod snapshot;
+mod view;
+mod watch;
+
+pub use clock::Clock;
+pub use context::{Context, Devices, NoProbe, Probe};
+pub use native::Native;
+pub use run::run;

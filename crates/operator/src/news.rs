@@ -1,0 +1,78 @@
+//! News: everything that can happen to the operator, in one closed list. One loop takes them, one after the other.
+
+use palisade_core::ident::{NodeName, Uid};
+use palisade_core::observe::{CallAnswer, ReadAnswer};
+use palisade_core::snapshot::{WitnessKind, WitnessWord, WorkloadView};
+
+use crate::effects::Outcome;
+use crate::leader::Term;
+use crate::requests::RequestOutcome;
+use crate::view::Seen;
+
+/// Something happened.
+#[derive(Debug)]
+pub(crate) enum News {
+    /// A watch shows something.
+    Seen(Seen),
+    /// A watch shows something that cannot be understood.
+    NotUnderstood(NotUnderstood),
+    /// We lead, or no longer do.
+    Leads(Term),
+    /// What a fence decided was done, as far as it went.
+    Done {
+        /// The node.
+        node: NodeName,
+        /// The fence.
+        fence: Uid,
+        /// What came of each effect, in order; the rest was not sent.
+        outcomes: Vec<Outcome>,
+    },
+    /// A device call of a fence was answered.
+    Called {
+        /// The node.
+        node: NodeName,
+        /// The answer.
+        answer: CallAnswer,
+        /// In words, for people.
+        told: String,
+    },
+    /// A series of reads was answered.
+    Read {
+        /// The node.
+        node: NodeName,
+        /// The fence.
+        fence: Uid,
+        /// The answer.
+        answer: ReadAnswer,
+    },
+    /// A witness spoke.
+    Witness {
+        /// Of this node.
+        node: NodeName,
+        /// Which.
+        kind: WitnessKind,
+        /// What it said.
+        word: WitnessWord,
+    },
+    /// What was decided for requests was done.
+    Requests(RequestOutcome),
+    /// What runs on a node was listed; nothing: it could not be.
+    Workload {
+        /// The node.
+        node: NodeName,
+        /// What runs there.
+        seen: Option<WorkloadView>,
+    },
+    /// The API answered a call of ours that nobody waits for.
+    Answered,
+}
+
+/// An object that cannot be understood.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct NotUnderstood {
+    pub(crate) kind: String,
+    pub(crate) namespace: Option<String>,
+    pub(crate) name: String,
+    pub(crate) uid: String,
+    pub(crate) why: String,
+}

@@ -1,0 +1,380 @@
+//! Requests: the life of each NodeFencingRequest, by the decisions of `core`; and the requests that our detectors make.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use kube::ResourceExt;
+use kube::api::{Api, DeleteParams, ObjectMeta, Patch, PatchParams, PostParams, Preconditions};
+use palisade_api::fence::{End, FencePhase, NodeFenceSpec, RequestRef};
+use palisade_api::request::{NodeFencingRequestSpec, Operation};
+use palisade_api::{NodeFence, NodeFencingRequest, names};
+use palisade_core::detect::Evidence;
+use palisade_core::detect::sight::Sight;
+use palisade_core::ident::{NodeName, ResourceVersion, Uid};
+use palisade_core::policy::Policy;
+use palisade_core::request::record::{self, Identity, rule_of};
+use palisade_core::request::{
+    FenceFacts, FenceResult, FenceSeen, How, NodeSeen, Request, RequestEffect, RequestStatus, Seen, VetWord,
+};
+use palisade_core::snapshot::Snapshot;
+use palisade_core::time::Tick;
+use palisade_core::vet::{Claim, GateName, Source, Verdict, vet};
+use serde_json::json;
+
+use crate::context::Context;
+use crate::detect::{Detect, ToFile};
+use crate::leader::Hold;
+use crate::view::View;
+
+/// What came of what was decided for a request.
+#[derive(Debug, Default)]
+pub(crate) struct RequestOutcome {
+    /// The request that is free again.
+    pub(crate) request: Option<Uid>,
+    /// It was written.
+    pub(crate) written: Option<Box<NodeFencingRequest>>,
+    /// A fence was made or written.
+    pub(crate) fence: Option<Box<NodeFence>>,
+    /// The fence of a node was read live: there, or not.
+    pub(crate) read: Option<(NodeName, Option<Box<NodeFence>>)>,
+    /// A claim was filed.
+    pub(crate) filed: Option<(NodeName, Box<str>, Box<NodeFencingRequest>)>,
+    /// Something went another way; looked at again.
+    pub(crate) failed: Option<String>,
+}
+
+/// What is decided for one request.
+pub(crate) struct Decided {
+    pub(crate) object: Box<NodeFencingRequest>,
+    pub(crate) effects: Vec<RequestEffect>,
+    /// The fence of its node, as it is known.
+    pub(crate) fence: Option<Box<NodeFence>>,
+}
+
+/// All requests, as far as this process follows them.
+#[derive(Debug, Default)]
+pub(crate) struct Requests {
+    lives: BTreeMap<Uid, Request>,
+    busy: BTreeSet<Uid>,
+    /// Fences that were read live because the cache did not show them.
+    live_reads: BTreeMap<NodeName, Option<Box<NodeFence>>>,
+}
+
+impl Requests {
+    /// Every request, in the words of `core`; one that cannot be read is left alone, and said so.
+    pub(crate) fn all(&mut self, view: &View) -> Vec<Request> {
+        self.lives.retain(|uid, _| view.requests.contains_key(uid));
+        for (uid, object) in &view.requests {
+            match request(object) {
+                Ok(read) => {
+                    let known = self.lives.remove(uid);
+                    let next = match known {
+                        // Time that was watched since the last write is in memory only.
+                        Some(known) if known.life == read.life => {
+                            Request { waited: known.waited, ended_for: known.ended_for, ..read }
+                        }
+                        Some(_) | None => read,
+                    };
+                    self.lives.insert(uid.clone(), next);
+                }
+                Err(why) => {
+                    self.lives.remove(uid);
+                    tracing::error!(request = %object.name_any(), %why, "left alone");
+                }
+            }
+        }
+        self.lives.values().cloned().collect()
+    }
+
+    /// A request may be decided on again.
+    pub(crate) fn done(&mut self, outcome: &mut RequestOutcome) {
+        if let Some(uid) = &outcome.request {
+            self.busy.remove(uid);
+        }
+        if let Some((node, read)) = outcome.read.take() {
+            self.live_reads.insert(node, read);
+        }
+    }
+
+    /// One of them.
+    pub(crate) fn get(&self, uid: &Uid) -> Option<&Request> {
+        self.lives.get(uid)
+    }
+
+    /// Requests that wait for a verdict.
+    pub(crate) fn waiting(&self) -> impl Iterator<Item = &Request> {
+        self.lives.values().filter(|request| matches!(request.life, palisade_core::request::Life::Pending))
+    }
+
+    /// One step of every request that nobody is busy with.
+    pub(crate) fn step(
+        &mut self,
+        view: &View,
+        snapshot: &Snapshot,
+        policy: &Policy,
+        detect: &Detect,
+        sight: Sight,
+        now: Tick,
+    ) -> (Vec<Decided>, Option<Tick>) {
+        let (mut decided, mut look_again) = (Vec::new(), None);
+        for (uid, request) in &mut self.lives {
+            let Some(object) = view.requests.get(uid).filter(|_| !self.busy.contains(uid)) else { continue };
+            let node = request.node.clone();
+            let (fence, how) = match self.live_reads.remove(&node) {
+                Some(read) => (read, How::Live),
+                None => (view.fences.get(&node).cloned().map(Box::new), How::Cached),
+            };
+            let seen = Seen {
+                node: match view.nodes.get(&node).and_then(|track| track.facts.as_ref()) {
+                    Some(facts) => NodeSeen::Present(facts.uid.clone()),
+                    None => NodeSeen::Gone,
+                },
+                evidence: evidence(object, &node, view, detect),
+                fence: FenceSeen::Read { how, found: fence.as_deref().map(|fence| facts_of(fence, view)) },
+                vet: word(object, request, snapshot, policy, now),
+            };
+            let step = request.clone().step(&seen, sight, now);
+            *request = step.request;
+            if let Some(at) = step.look_again {
+                look_again = Some(look_again.map_or(at, |known: Tick| known.min(at)));
+            }
+            if !step.effects.is_empty() {
+                self.busy.insert(uid.clone());
+                decided.push(Decided { object: Box::new(object.clone()), effects: step.effects, fence });
+            }
+        }
+        (decided, look_again)
+    }
+}
+
+fn request(object: &NodeFencingRequest) -> Result<Request, record::Unreadable> {
+    let node = object.spec.node_name.clone().unwrap_or_else(|| object.name_any());
+    let identity = Identity {
+        uid: Uid::new(object.uid().unwrap_or_default()),
+        resource_version: ResourceVersion::new(object.resource_version().unwrap_or_default()),
+        node: NodeName::new(node),
+    };
+    record::read(identity, &object.spec, &object.status.clone().unwrap_or_default())
+}
+
+/// What a request rests on: what its rule finds now, or that somebody asked.
+pub(crate) fn evidence(object: &NodeFencingRequest, node: &NodeName, view: &View, detect: &Detect) -> Evidence {
+    match &object.spec.trigger {
+        Some(trigger) => Evidence::Found(detect.finding(node, &rule_of(trigger))),
+        None => Evidence::Asked { done: step_done(view.fences.get(node)) },
+    }
+}
+
+/// What was asked for has been done once the fence is past cutting off.
+fn step_done(fence: Option<&NodeFence>) -> bool {
+    let phase = fence.and_then(|fence| fence.status.as_ref()).map(|status| status.phase);
+    matches!(
+        phase,
+        Some(
+            FencePhase::Isolated
+                | FencePhase::PoweringOn
+                | FencePhase::Returning
+                | FencePhase::Recovering
+                | FencePhase::Final
+        )
+    )
+}
+
+/// Vets a request, in the words of its status.
+fn word(object: &NodeFencingRequest, request: &Request, view: &Snapshot, policy: &Policy, now: Tick) -> VetWord {
+    match vet(&claim(object, request, None), view, policy, now) {
+        Verdict::Admit => VetWord::Admit,
+        Verdict::Hold { gate: GateName::DryRun, look_again, .. } => {
+            VetWord::DryRun { verdict: "WouldAdmit".into(), recheck: look_again }
+        }
+        Verdict::Hold { gate, why, look_again } => VetWord::Hold {
+            gate: gate.to_string().into(),
+            why: why.name().into(),
+            numbers: why.brief().into(),
+            recheck: look_again,
+        },
+        Verdict::Reject { gate, why } => {
+            VetWord::Reject { gate: gate.to_string().into(), why: why.name().into(), numbers: why.brief().into() }
+        }
+    }
+}
+
+/// The request as vetting sees it; `fence`: the one that was already made for it.
+pub(crate) fn claim(object: &NodeFencingRequest, request: &Request, fence: Option<Uid>) -> Claim {
+    let source = match &object.spec.trigger {
+        Some(trigger) if trigger.threshold.contains("lease") => Source::Lease,
+        Some(_) => Source::Condition,
+        None => Source::Admin,
+    };
+    Claim {
+        namespace: object.namespace().unwrap_or_default(),
+        target: request.node.clone(),
+        uid: request.node_uid.clone(),
+        source,
+        observed_for: request.waited.total(),
+        grace: object.spec.grace.map(|grace| palisade_core::time::Span::millis(grace.as_millis())),
+        approved: false,
+        fence,
+    }
+}
+
+fn facts_of(fence: &NodeFence, view: &View) -> FenceFacts {
+    let status = fence.status.clone().unwrap_or_default();
+    let node = NodeName::from(fence.spec.node_name.as_str());
+    let known = view.nodes.get(&node).and_then(|track| track.facts.as_ref()).map(|facts| facts.uid.clone());
+    let node_uid = status.incarnation.as_ref().map(|seen| Uid::from(seen.node_uid.as_str())).or(known);
+    let result = status.end.filter(|_| status.phase == FencePhase::Final).map(|end| match end {
+        End::NeverNeeded => FenceResult::Untouched,
+        End::Refused => FenceResult::Failed { cause: status.message.as_str().into() },
+        End::Recovered => FenceResult::Returned,
+        End::HeldOff => FenceResult::HeldOff,
+        End::NodeGone => FenceResult::NodeDeleted,
+        End::Stopped => FenceResult::Stopped,
+    });
+    FenceFacts {
+        uid: Uid::new(fence.uid().unwrap_or_default()),
+        node_uid: node_uid.unwrap_or_default(),
+        requests: fence.spec.requests.iter().map(|request| Uid::from(request.uid.as_str())).collect(),
+        result,
+    }
+}
+
+/// Carries out what was decided for one request; stops at the first thing that goes another way.
+pub(crate) async fn perform(context: Context, hold: Hold, decided: Decided) -> RequestOutcome {
+    let mut outcome = RequestOutcome { request: decided.object.uid().map(Uid::new), ..RequestOutcome::default() };
+    for effect in &decided.effects {
+        let done = match hold.check() {
+            Ok(()) => one(&context, &decided, effect, &mut outcome).await,
+            Err(late) => {
+                outcome.failed = Some(late.0);
+                break;
+            }
+        };
+        if let Err(why) = done {
+            outcome.failed = Some(why.to_string());
+            break;
+        }
+    }
+    outcome
+}
+
+async fn one(
+    context: &Context,
+    decided: &Decided,
+    effect: &RequestEffect,
+    out: &mut RequestOutcome,
+) -> kube::Result<()> {
+    let object = &decided.object;
+    let fences: Api<NodeFence> = Api::all(context.client.clone());
+    let requests: Api<NodeFencingRequest> =
+        Api::namespaced(context.client.clone(), &object.namespace().unwrap_or_default());
+    match effect {
+        RequestEffect::CreateFence { node, .. } => {
+            let fence = new_fence(node, object);
+            out.fence = Some(Box::new(fences.create(&PostParams::default(), &fence).await?));
+        }
+        RequestEffect::AttachTo(uid) => {
+            let Some(fence) = &decided.fence else { return Ok(()) };
+            let mut refs = fence.spec.requests.clone();
+            refs.push(reference(object));
+            let patch = json!({
+                "metadata": { "uid": uid.as_str(), "resourceVersion": fence.resource_version() },
+                "spec": { "requests": refs },
+            });
+            let patched = fences.patch(&fence.name_any(), &PatchParams::default(), &Patch::Merge(patch)).await?;
+            out.fence = Some(Box::new(patched));
+        }
+        RequestEffect::ReadFence(_) => {
+            let node = object.spec.node_name.clone().unwrap_or_else(|| object.name_any());
+            let found = fences.get_opt(&node).await?;
+            out.read = Some((NodeName::new(node), found.map(Box::new)));
+        }
+        RequestEffect::WriteStatus(said) => {
+            let written = write_status(&requests, object, said, context).await?;
+            out.written = Some(Box::new(written));
+        }
+        RequestEffect::Delete { uid, resource_version } => {
+            let params = DeleteParams {
+                preconditions: Some(Preconditions {
+                    uid: Some(uid.to_string()),
+                    resource_version: Some(resource_version.to_string()),
+                }),
+                ..DeleteParams::default()
+            };
+            requests.delete(&object.name_any(), &params).await?;
+        }
+    }
+    Ok(())
+}
+
+async fn write_status(
+    requests: &Api<NodeFencingRequest>,
+    object: &NodeFencingRequest,
+    said: &RequestStatus,
+    context: &Context,
+) -> kube::Result<NodeFencingRequest> {
+    let mut next = object.clone();
+    next.metadata.resource_version = Some(said.resource_version.to_string());
+    let mut status = next.status.take().unwrap_or_default();
+    record::write(said, &mut status);
+    if status.result.is_some() && status.completed_at.is_none() {
+        status.completed_at = Some(context.clock.wall());
+    }
+    next.status = Some(status);
+    requests.replace_status(&object.name_any(), &PostParams::default(), &next).await
+}
+
+fn new_fence(node: &NodeName, request: &NodeFencingRequest) -> NodeFence {
+    let operation = request.spec.operation;
+    let spec = NodeFenceSpec {
+        node_name: node.to_string(),
+        requests: vec![reference(request)],
+        config: None,
+        power_step: operation != Operation::Fence,
+        stay_off: operation == Operation::PowerOff,
+        admin: palisade_api::fence::Admin::default(),
+    };
+    let mut fence = NodeFence::new(node.as_str(), spec);
+    fence.metadata.finalizers = Some(vec![names::finalizers::RECOVER_FIRST.to_owned()]);
+    fence
+}
+
+fn reference(request: &NodeFencingRequest) -> RequestRef {
+    RequestRef {
+        namespace: request.namespace().unwrap_or_default(),
+        name: request.name_any(),
+        uid: request.uid().unwrap_or_default(),
+    }
+}
+
+/// Makes a request from a claim.
+pub(crate) async fn file(context: Context, hold: Hold, claim: ToFile, node_uid: Uid) -> RequestOutcome {
+    let mut outcome = RequestOutcome::default();
+    if let Err(late) = hold.check() {
+        outcome.failed = Some(late.0);
+        return outcome;
+    }
+    let request = NodeFencingRequest {
+        metadata: ObjectMeta {
+            generate_name: Some(format!("{}-", claim.node)),
+            namespace: Some(context.namespace.clone()),
+            ..ObjectMeta::default()
+        },
+        spec: NodeFencingRequestSpec {
+            node_name: Some(claim.node.to_string()),
+            node_uid: Some(node_uid.to_string()),
+            reason: claim.reason.to_owned(),
+            message: claim.message.chars().take(1024).collect(),
+            source: Some("palisade".to_owned()),
+            trigger: Some(claim.rule.trigger.clone()),
+            operation: claim.rule.operation.unwrap_or(Operation::Fence),
+            ..NodeFencingRequestSpec::default()
+        },
+        status: None,
+    };
+    let requests: Api<NodeFencingRequest> = Api::namespaced(context.client.clone(), &context.namespace);
+    match requests.create(&PostParams::default(), &request).await {
+        Ok(made) => outcome.filed = Some((claim.node, claim.rule.name, Box::new(made))),
+        Err(why) => outcome.failed = Some(why.to_string()),
+    }
+    outcome
+}

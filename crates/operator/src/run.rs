@@ -1,0 +1,553 @@
+//! Run: the loop. News come in, the view changes, and whatever may have changed is asked what to do.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use k8s_openapi::api::core::v1::Pod;
+use kube::ResourceExt;
+use kube::api::{Api, ListParams, PostParams};
+use palisade_api::policy::FencePolicySpec;
+use palisade_api::{FencePolicy, names};
+use palisade_core::detect::Standing;
+use palisade_core::detect::sight::{Sight, Watch};
+use palisade_core::effect::Effect;
+use palisade_core::ident::{NodeName, Uid};
+use palisade_core::observe::Vetted;
+use palisade_core::policy::Policy;
+use palisade_core::prove::Seen as Power;
+use palisade_core::resolve::{self, Resolved, Wanted};
+use palisade_core::snapshot::{Snapshot, WitnessKind, WitnessWord, WorkloadView};
+use palisade_core::time::{Span, Tick};
+use palisade_core::vet::{Verdict, entry_for, vet};
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+use tokio::task::JoinSet;
+
+use crate::context::Context;
+use crate::detect::Detect;
+use crate::effects::{Hand, Outcome};
+use crate::events::{self, Tone};
+use crate::executor::Executor;
+use crate::fences::{Around, Fences, Live};
+use crate::leader::{self, Hold, Term};
+use crate::news::News;
+use crate::requests::{self, Requests};
+use crate::snapshot::{Workloads, snapshot};
+use crate::view::View;
+use crate::watch;
+
+/// However quiet it is, everything is looked at this often.
+const AT_LEAST: Span = Span::secs(10);
+/// What runs on a node that is asked about is listed again after this time.
+const WORKLOAD: Span = Span::secs(30);
+
+/// Runs the operator until `stop` resolves; then gives up the lease.
+pub async fn run(context: Context, stop: impl Future<Output = ()>) {
+    let (sender, news) = unbounded_channel();
+    let hold = Hold::default();
+    let mut tasks = JoinSet::new();
+    watch::start(&context.client, &sender, &mut tasks);
+    tasks.spawn(leader::run(context.clone(), hold.clone(), sender.clone()));
+    let operator = Operator::new(context.clone(), hold.clone(), sender);
+    tokio::select! {
+        biased;
+        () = stop => {}
+        () = operator.serve(news) => {}
+    }
+    tasks.shutdown().await;
+    leader::resign(&context, &hold).await;
+}
+
+struct Operator {
+    context: Context,
+    hold: Hold,
+    news: UnboundedSender<News>,
+    view: View,
+    watch: Watch,
+    leads: bool,
+    detect: Detect,
+    requests: Requests,
+    fences: Fences,
+    workloads: Workloads,
+    /// Nodes whose workload is being listed.
+    listing: BTreeSet<NodeName>,
+    policy_asked: bool,
+}
+
+impl Operator {
+    fn new(context: Context, hold: Hold, news: UnboundedSender<News>) -> Self {
+        Self {
+            context,
+            hold,
+            news,
+            view: View::default(),
+            watch: Watch::default(),
+            leads: false,
+            detect: Detect::default(),
+            requests: Requests::default(),
+            fences: Fences::new(),
+            workloads: Workloads::new(),
+            listing: BTreeSet::new(),
+            policy_asked: false,
+        }
+    }
+
+    async fn serve(mut self, mut news: UnboundedReceiver<News>) {
+        let mut wake = self.now() + AT_LEAST;
+        loop {
+            let timer = tokio::time::sleep_until(self.context.clock.instant(wake));
+            tokio::select! {
+                biased;
+                one = news.recv() => match one {
+                    Some(one) => self.take(one),
+                    None => return,
+                },
+                () = timer => {}
+            }
+            // Whatever else has come in meanwhile is one picture.
+            while let Ok(more) = news.try_recv() {
+                self.take(more);
+            }
+            wake = self.turn();
+        }
+    }
+
+    fn now(&self) -> Tick {
+        self.context.clock.tick()
+    }
+
+    fn take(&mut self, news: News) {
+        let now = self.now();
+        self.watch.answered(self.policy().observer_fresh, now);
+        match news {
+            News::Seen(seen) => {
+                self.view.take(seen, now);
+                self.follow_fences(now);
+            }
+            News::NotUnderstood(bad) => {
+                let about = k8s_openapi::api::core::v1::ObjectReference {
+                    kind: Some(bad.kind.clone()),
+                    namespace: bad.namespace.clone(),
+                    name: Some(bad.name.clone()),
+                    uid: Some(bad.uid.clone()),
+                    ..Default::default()
+                };
+                let why = format!("this {} cannot be understood and is left out; put it right: {}", bad.kind, bad.why);
+                tracing::error!(kind = bad.kind, name = bad.name, why);
+                events::tell(&self.context, &self.news, about, Tone::Warning, "NotUnderstood", &why);
+            }
+            News::Leads(term) => self.term(term),
+            News::Done { node, fence, outcomes } => self.done(&node, &fence, outcomes, now),
+            News::Called { node, answer, told } => {
+                tracing::info!(%node, told, "device");
+                if let Some(live) = self.fences.get_mut(&node).filter(|live| live.fence().uid == answer.fence) {
+                    live.called(answer);
+                }
+            }
+            News::Read { node, fence, answer } => {
+                if let Some(live) = self.fences.get_mut(&node).filter(|live| live.fence().uid == fence) {
+                    live.read(answer);
+                }
+            }
+            News::Witness { node, kind, word } => {
+                Detect::heard(&mut self.view, &node, kind, word, now);
+            }
+            News::Requests(mut outcome) => {
+                self.requests.done(&mut outcome);
+                if let Some(why) = &outcome.failed {
+                    tracing::info!(why, "a request is looked at again");
+                }
+                if let Some((node, rule, made)) = outcome.filed {
+                    self.detect.filed(&node, &rule, &made, now);
+                    self.view.requests.insert(Uid::new(made.uid().unwrap_or_default()), *made);
+                }
+                if let Some(written) = outcome.written {
+                    self.view.requests.insert(Uid::new(written.uid().unwrap_or_default()), *written);
+                }
+                if let Some(fence) = outcome.fence {
+                    let node = NodeName::from(fence.spec.node_name.as_str());
+                    self.view.fences.insert(node, *fence);
+                    self.follow_fences(now);
+                }
+            }
+            News::Workload { node, seen } => {
+                self.listing.remove(&node);
+                if let Some(seen) = seen {
+                    self.workloads.insert(node, (seen, now));
+                }
+            }
+            News::Answered => {}
+        }
+    }
+
+    fn term(&mut self, term: Term) {
+        self.leads = term == Term::Leads;
+        tracing::info!(identity = self.context.identity, leads = self.leads, "leadership");
+        // What this process remembers of fences counts from when it began to lead: an old leader's calls may be under way.
+        self.fences.clear();
+        if self.leads {
+            self.follow_fences(self.now());
+        }
+    }
+
+    /// Keeps a live fence for each NodeFence.
+    fn follow_fences(&mut self, now: Tick) {
+        if !self.leads {
+            return;
+        }
+        let view = &self.view;
+        self.fences.retain(|node, live| {
+            view.fences.get(node).is_some_and(|object| object.uid().as_deref() == Some(live.fence().uid.as_str()))
+        });
+        for (node, object) in &view.fences {
+            let followed = match self.fences.get_mut(node) {
+                Some(live) => live.see(object),
+                None => Live::new(object.clone(), now).map(|live| {
+                    self.fences.insert(node.clone(), live);
+                }),
+            };
+            if let Err(why) = followed {
+                tracing::error!(%node, %why, "the fence is held");
+                self.fences.remove(node);
+                let (about, why) = (events::about(object), why.to_string());
+                events::tell(&self.context, &self.news, about, Tone::Warning, "NotUnderstood", &why);
+            }
+        }
+    }
+
+    fn done(&mut self, node: &NodeName, fence: &Uid, outcomes: Vec<Outcome>, now: Tick) {
+        for outcome in &outcomes {
+            match outcome {
+                Outcome::Node(_, Some(facts)) | Outcome::NodeWritten(facts) => {
+                    self.view.see_node(node.clone(), (**facts).clone(), now);
+                }
+                Outcome::Node(_, None) => {
+                    if let Some(track) = self.view.nodes.get_mut(node) {
+                        track.lose_node();
+                    }
+                }
+                Outcome::Recorded(object) => {
+                    self.view.fences.insert(node.clone(), (**object).clone());
+                    self.tell(object);
+                }
+                _ => {}
+            }
+        }
+        let Some(live) = self.fences.get_mut(node).filter(|live| live.fence().uid == *fence) else { return };
+        match live.done(outcomes, now) {
+            Ok(false) => {}
+            Ok(true) => {
+                self.fences.remove(node);
+                self.view.fences.remove(node);
+            }
+            Err(why) => {
+                tracing::error!(%node, %why, "the fence is held");
+                self.fences.remove(node);
+            }
+        }
+    }
+
+    /// Tells people what was recorded.
+    fn tell(&self, fence: &palisade_api::NodeFence) {
+        let Some(line) = fence.status.as_ref().and_then(|status| status.timeline.last()) else { return };
+        let failed = fence.status.as_ref().is_some_and(|status| status.status == palisade_api::fence::Status::Error);
+        let tone = if failed { Tone::Warning } else { Tone::Normal };
+        events::tell(&self.context, &self.news, events::about(fence), tone, &line.reason, &line.message);
+    }
+
+    fn policy(&self) -> Policy {
+        let object = self.view.policy.as_ref();
+        let spec = object.map_or_else(FencePolicySpec::default, |policy| policy.spec.clone());
+        let uid = Uid::new(object.and_then(ResourceExt::uid).unwrap_or_default());
+        resolve::policy(uid, &spec).unwrap_or_else(|why| {
+            tracing::error!(%why, "the FencePolicy makes no sense; nothing is admitted");
+            Policy { mode: palisade_core::policy::Mode::Paused, ..Policy::default() }
+        })
+    }
+
+    /// Asks everything that may have changed what to do. Returns when to look again.
+    fn turn(&mut self) -> Tick {
+        let now = self.now();
+        let mut wake = now + AT_LEAST;
+        if !self.view.complete() {
+            return wake;
+        }
+        let policy = self.policy();
+        let sight = self.watch.sight(policy.observer_fresh, now);
+        let pass = self.detect.look(&mut self.view, sight, now);
+        for (node, kind) in pass.ask {
+            self.ask(node, kind);
+        }
+        wake = pass.look_again.map_or(wake, |at| wake.min(at));
+        if self.leads && self.hold.stands() {
+            if self.view.policy.is_none() {
+                self.make_policy();
+            }
+            let all = self.requests.all(&self.view);
+            self.file(&all, now);
+            let snapshot = snapshot(&self.view, &self.watch, &self.workloads, sight, now);
+            wake = wake.min(self.turn_requests(&snapshot, &policy, sight, now));
+            wake = wake.min(self.turn_fences(&snapshot, &policy, sight, now));
+        }
+        // Time moves at least a little, or the loop would spin.
+        wake.max(now + Span::millis(1))
+    }
+
+    fn file(&mut self, all: &[palisade_core::request::Request], now: Tick) {
+        for claim in self.detect.to_file(&self.view, all, now) {
+            let facts = self.view.nodes.get(&claim.node).and_then(|track| track.facts.as_ref());
+            let Some(uid) = facts.map(|facts| facts.uid.clone()) else { continue };
+            if let Some(track) = self.view.nodes.get_mut(&claim.node) {
+                track.failures.push(now);
+            }
+            // Noted at once, so that the next turn does not file it again; the real one takes its place.
+            self.detect.filed(
+                &claim.node,
+                &claim.rule.name,
+                &palisade_api::NodeFencingRequest::new("", Default::default()),
+                now,
+            );
+            let (context, hold, news) = (self.context.clone(), self.hold.clone(), self.news.clone());
+            tokio::spawn(async move {
+                let outcome = requests::file(context, hold, claim, uid).await;
+                let _ = news.send(News::Requests(outcome));
+            });
+        }
+    }
+
+    fn turn_requests(&mut self, snapshot: &Snapshot, policy: &Policy, sight: Sight, now: Tick) -> Tick {
+        let waiting: Vec<NodeName> = self.requests.waiting().map(|request| request.node.clone()).collect();
+        for node in waiting {
+            let fresh = self.workloads.get(&node).is_some_and(|(_, at)| now < *at + WORKLOAD);
+            if !fresh && self.listing.insert(node.clone()) {
+                self.list_workload(node);
+            }
+        }
+        let (decided, look_again) = self.requests.step(&self.view, snapshot, policy, &self.detect, sight, now);
+        for one in decided {
+            let (context, hold, news) = (self.context.clone(), self.hold.clone(), self.news.clone());
+            tokio::spawn(async move {
+                let outcome = requests::perform(context, hold, one).await;
+                let _ = news.send(News::Requests(outcome));
+            });
+        }
+        look_again.unwrap_or(now + AT_LEAST)
+    }
+
+    fn turn_fences(&mut self, snapshot: &Snapshot, policy: &Policy, sight: Sight, now: Tick) -> Tick {
+        let mut wake = now + AT_LEAST;
+        let nodes: Vec<NodeName> = self.fences.keys().cloned().collect();
+        for node in nodes {
+            let resolved = self.resolved(&node);
+            let vetted = self.vetted(&node, snapshot, policy, now);
+            let cleared = self.evidence_cleared(&node);
+            let Some(live) = self.fences.get_mut(&node) else { continue };
+            if live.due(now) {
+                let around = Around {
+                    track: self.view.nodes.get(&node),
+                    resolved: resolved.as_ref(),
+                    release: &policy.release,
+                    vetted,
+                    evidence_cleared: cleared,
+                    sight,
+                    now,
+                };
+                let decision = live.decide(&around);
+                self.act(&node, decision.effects, resolved, snapshot, policy);
+            }
+            if let Some(at) = self.fences.get(&node).and_then(Live::wake) {
+                wake = wake.min(at);
+            }
+        }
+        wake
+    }
+
+    /// Carries out what a fence decided: quick things in order, devices beside.
+    fn act(
+        &mut self,
+        node: &NodeName,
+        effects: Vec<Effect>,
+        resolved: Option<Resolved>,
+        snapshot: &Snapshot,
+        policy: &Policy,
+    ) {
+        let Some(live) = self.fences.get_mut(node) else { return };
+        let facts = self.view.nodes.get(node).and_then(|track| track.facts.as_ref());
+        let uid = live.fence().uid.clone();
+        let executor = Executor {
+            context: self.context.clone(),
+            hold: self.hold.clone(),
+            node: node.clone(),
+            fence: uid.clone(),
+            system_uuid: facts.and_then(|facts| facts.system_uuid.clone()),
+            calls: Arc::new(resolved.map(|resolved| resolved.calls).unwrap_or_default()),
+        };
+        let mut quick = Vec::new();
+        for effect in effects {
+            let (executor, news, node) = (executor.clone(), self.news.clone(), node.clone());
+            match effect {
+                Effect::CallDevice(call) => {
+                    tokio::spawn(async move {
+                        let (answer, told) = executor.call(&call).await;
+                        let _ = news.send(News::Called { node, answer, told });
+                    });
+                }
+                Effect::ReadBack(request) => {
+                    tokio::spawn(async move {
+                        let answer = executor.read(&request).await;
+                        let _ = news.send(News::Read { node, fence: executor.fence.clone(), answer });
+                    });
+                }
+                other => quick.push(other),
+            }
+        }
+        if quick.is_empty() {
+            return;
+        }
+        live.busy = true;
+        let node_uid = facts.map(|facts| facts.uid.clone()).unwrap_or_default();
+        let hand = Hand {
+            context: self.context.clone(),
+            hold: self.hold.clone(),
+            node: node.clone(),
+            fence: live.object.clone(),
+            uid: uid.clone(),
+            listing: live.listing.clone(),
+            facts: facts.cloned().map(Box::new),
+            budget: policy.budget,
+            entry: entry_for(node, &node_uid, 0, snapshot, policy),
+        };
+        let (news, node) = (self.news.clone(), node.clone());
+        tokio::spawn(async move {
+            let outcomes = hand.perform(quick).await;
+            let _ = news.send(News::Done { node, fence: uid, outcomes });
+        });
+    }
+
+    /// How this node is fenced; nothing if its config makes no sense, which then says so.
+    fn resolved(&self, node: &NodeName) -> Option<Resolved> {
+        let configs: BTreeMap<_, _> = self.view.configs.iter().map(|(name, one)| (name.as_str(), &one.spec)).collect();
+        let templates = self.view.templates.iter().map(|(name, one)| (name.as_str(), &one.spec)).collect();
+        let none = BTreeMap::new();
+        let facts = self.view.nodes.get(node).and_then(|track| track.facts.as_ref());
+        let labels = facts.map_or(&none, |facts| &facts.labels);
+        let stay_off = self.view.fences.get(node).is_some_and(|fence| fence.spec.stay_off);
+        let wanted = Wanted { node, stay_off, revoking: &BTreeSet::new() };
+        let resolved = resolve::config_for(node, labels, &configs)
+            .and_then(|(name, spec)| resolve::settings(name, spec, &templates, wanted));
+        resolved.inspect_err(|why| tracing::warn!(%node, %why, "no usable FenceConfig")).ok()
+    }
+
+    /// What vetting says of a fence that has not begun.
+    fn vetted(&self, node: &NodeName, snapshot: &Snapshot, policy: &Policy, now: Tick) -> Vetted {
+        let Some(fence) = self.view.fences.get(node) else { return Vetted::Closed };
+        let uid = Uid::new(fence.uid().unwrap_or_default());
+        let named =
+            fence.spec.requests.iter().filter_map(|named| self.view.requests.get(&Uid::from(named.uid.as_str())));
+        let mut closed = Vetted::Closed;
+        for object in named {
+            let Some(request) = self.requests.get(&Uid::new(object.uid().unwrap_or_default())) else { continue };
+            match vet(&requests::claim(object, request, Some(uid.clone())), snapshot, policy, now) {
+                Verdict::Admit => return Vetted::Open,
+                Verdict::Hold { .. } => {}
+                Verdict::Reject { .. } => closed = Vetted::Refused,
+            }
+        }
+        closed
+    }
+
+    /// The evidence of every request of a fence has cleared.
+    fn evidence_cleared(&self, node: &NodeName) -> bool {
+        let Some(fence) = self.view.fences.get(node) else { return false };
+        fence.spec.requests.iter().all(|named| {
+            let object = self.view.requests.get(&Uid::from(named.uid.as_str()));
+            object.is_none_or(|object| {
+                requests::evidence(object, node, &self.view, &self.detect).standing() == Standing::Cleared
+            })
+        })
+    }
+
+    /// Asks a witness, beside.
+    fn ask(&self, node: NodeName, kind: WitnessKind) {
+        let news = self.news.clone();
+        match kind {
+            WitnessKind::KubeletPort => {
+                let look = self.context.probe.kubelet(&node);
+                tokio::spawn(async move {
+                    let word = look.await;
+                    let _ = news.send(News::Witness { node, kind, word });
+                });
+            }
+            WitnessKind::BmcPower => {
+                let Some(resolved) = self.resolved(&node) else { return };
+                let Some(method) = power_method(&resolved) else { return };
+                let executor = Executor {
+                    context: self.context.clone(),
+                    hold: self.hold.clone(),
+                    node: node.clone(),
+                    fence: Uid::default(),
+                    system_uuid: None,
+                    calls: Arc::new(resolved.calls),
+                };
+                tokio::spawn(async move {
+                    let word = match executor.power(&method).await {
+                        Power::Off => WitnessWord::Silent,
+                        Power::On => WitnessWord::Alive,
+                        Power::Unknown => WitnessWord::Unknown,
+                    };
+                    let _ = news.send(News::Witness { node, kind, word });
+                });
+            }
+            WitnessKind::StorageHeartbeat => {}
+        }
+    }
+
+    fn list_workload(&self, node: NodeName) {
+        let (client, news) = (self.context.client.clone(), self.news.clone());
+        tokio::spawn(async move {
+            let pods: Api<Pod> = Api::all(client);
+            let of_node = ListParams::default().fields(&format!("spec.nodeName={node}"));
+            let seen = pods.list(&of_node).await.ok().map(|found| workload(&found.items));
+            let _ = news.send(News::Workload { node, seen });
+        });
+    }
+
+    /// A cluster without a FencePolicy gets the default one: its status is the ledger.
+    fn make_policy(&mut self) {
+        if std::mem::replace(&mut self.policy_asked, true) {
+            return;
+        }
+        let (client, news) = (self.context.client.clone(), self.news.clone());
+        tokio::spawn(async move {
+            let policies: Api<FencePolicy> = Api::all(client);
+            let policy = FencePolicy::new(names::POLICY_NAME, FencePolicySpec::default());
+            if let Err(why) = policies.create(&PostParams::default(), &policy).await {
+                tracing::warn!(%why, "the default FencePolicy was not made");
+            }
+            let _ = news.send(News::Answered);
+        });
+    }
+}
+
+/// The method that switches the machine off, if there is one.
+fn power_method(resolved: &Resolved) -> Option<palisade_core::settings::Method> {
+    let settings = &resolved.settings;
+    let plans = [&settings.isolation, &settings.power_off];
+    let mut methods = plans.into_iter().flat_map(|plan| &plan.levels).flat_map(|level| &level.methods);
+    methods.find(|method| method.proves == Some(palisade_core::prove::Class::Power)).cloned()
+}
+
+/// What runs on a node, as far as it decides whether fencing helps.
+fn workload(pods: &[Pod]) -> WorkloadView {
+    let owned = |pod: &&Pod, kind: &str| pod.owner_references().iter().any(|owner| owner.kind == kind);
+    let volumes = |pod: &&Pod| pod.spec.as_ref().and_then(|spec| spec.volumes.as_deref()).unwrap_or_default().len();
+    let claims = |pod: &&Pod| {
+        let all = pod.spec.as_ref().and_then(|spec| spec.volumes.as_deref()).unwrap_or_default();
+        all.iter().any(|volume| volume.persistent_volume_claim.is_some())
+    };
+    let stateful = pods.iter().filter(|pod| owned(pod, "StatefulSet")).count();
+    let single = pods.iter().filter(|pod| !owned(pod, "StatefulSet") && volumes(pod) > 0 && claims(pod)).count();
+    WorkloadView {
+        statefulset_pods: u32::try_from(stateful).unwrap_or(u32::MAX),
+        single_writer_pods: u32::try_from(single).unwrap_or(u32::MAX),
+    }
+}
