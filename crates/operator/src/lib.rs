@@ -11,6 +11,7 @@
 //! | `leader` | which replica acts |
 #![forbid(unsafe_code)]
 
+mod bookkeeping;
 mod clock;
 mod context;
 mod detect;

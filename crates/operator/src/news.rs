@@ -63,6 +63,8 @@ pub(crate) enum News {
         /// What runs there.
         seen: Option<WorkloadView>,
     },
+    /// The ledger was put in order, or not.
+    Kept,
     /// The API answered a call of ours that nobody waits for.
     Answered,
 }

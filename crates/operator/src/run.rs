@@ -22,9 +22,10 @@ use palisade_core::vet::{Verdict, entry_for, vet};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::task::JoinSet;
 
+use crate::bookkeeping;
 use crate::context::Context;
 use crate::detect::Detect;
-use crate::effects::{Hand, Outcome};
+use crate::effects::{Hand, Outcome, ledger_of};
 use crate::events::{self, Tone};
 use crate::executor::Executor;
 use crate::fences::{Around, Fences, Live};
@@ -37,6 +38,9 @@ use crate::watch;
 
 /// However quiet it is, everything is looked at this often.
 const AT_LEAST: Span = Span::secs(10);
+/// How often the ledger is put in order, and how soon one is built.
+const KEEP: Span = Span::secs(10);
+const KEEP_SOON: Span = Span::secs(1);
 /// What runs on a node that is asked about is listed again after this time.
 const WORKLOAD: Span = Span::secs(30);
 
@@ -71,6 +75,9 @@ struct Operator {
     /// Nodes whose workload is being listed.
     listing: BTreeSet<NodeName>,
     policy_asked: bool,
+    /// When the ledger was last put in order, and whether that is under way.
+    kept: Tick,
+    keeping: bool,
 }
 
 impl Operator {
@@ -88,6 +95,8 @@ impl Operator {
             workloads: Workloads::new(),
             listing: BTreeSet::new(),
             policy_asked: false,
+            kept: Tick::START,
+            keeping: false,
         }
     }
 
@@ -175,6 +184,7 @@ impl Operator {
                     self.workloads.insert(node, (seen, now));
                 }
             }
+            News::Kept => self.keeping = false,
             News::Answered => {}
         }
     }
@@ -282,6 +292,7 @@ impl Operator {
             if self.view.policy.is_none() {
                 self.make_policy();
             }
+            self.keep_ledger(&policy, now);
             let all = self.requests.all(&self.view);
             self.file(&all, now);
             let snapshot = snapshot(&self.view, &self.watch, &self.workloads, sight, now);
@@ -508,6 +519,25 @@ impl Operator {
             let of_node = ListParams::default().fields(&format!("spec.nodeName={node}"));
             let seen = pods.list(&of_node).await.ok().map(|found| workload(&found.items));
             let _ = news.send(News::Workload { node, seen });
+        });
+    }
+
+    /// The ledger is built at once where there is none, and put in order now and then.
+    fn keep_ledger(&mut self, policy: &Policy, now: Tick) {
+        let Some(object) = &self.view.policy else { return };
+        let missing = ledger_of(object).is_none();
+        let watched = now.since(self.kept);
+        if self.keeping || watched < if missing { KEEP_SOON } else { KEEP } {
+            return;
+        }
+        (self.keeping, self.kept) = (true, now);
+        let (context, hold, news) = (self.context.clone(), self.hold.clone(), self.news.clone());
+        let budget = policy.budget;
+        tokio::spawn(async move {
+            if let Err(why) = bookkeeping::keep(context, hold, budget, watched).await {
+                tracing::debug!(%why, "the ledger is put in order later");
+            }
+            let _ = news.send(News::Kept);
         });
     }
 

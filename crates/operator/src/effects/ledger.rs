@@ -89,7 +89,7 @@ pub(crate) fn ledger_of(policy: &FencePolicy) -> Option<Ledger> {
     }
 }
 
-fn live_fence(fence: &NodeFence) -> LiveFence {
+pub(crate) fn live_fence(fence: &NodeFence) -> LiveFence {
     let status = fence.status.clone().unwrap_or_default();
     let incarnation = status.incarnation.as_ref();
     LiveFence {

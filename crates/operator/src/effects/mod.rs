@@ -21,7 +21,7 @@ use palisade_core::observe::{LedgerSeen, NodeRead};
 use palisade_core::policy::Budget;
 use palisade_core::time::Tick;
 
-pub(crate) use ledger::ledger_of;
+pub(crate) use ledger::{ledger_of, live_fence};
 pub(crate) use pods::Listing;
 
 use crate::context::Context;

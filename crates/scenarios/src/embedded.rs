@@ -1,0 +1,95 @@
+//! The embedded world: the embedded cluster with Palisade installed in it as on any other.
+
+mod install;
+mod reach;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use palisade_cluster::api::{Server, Wire};
+use palisade_cluster::{Cluster, Shape};
+use palisade_operator::{Clock, Context, Native};
+use tokio::sync::oneshot;
+use tokio::task::JoinHandle;
+
+use self::reach::{Bmcs, Kubelets};
+
+/// The embedded cluster, and the operators that run in it.
+pub struct Embedded {
+    /// The cluster.
+    pub cluster: Cluster,
+    server: Server,
+    replicas: BTreeMap<String, Replica>,
+}
+
+/// One operator process.
+struct Replica {
+    stop: Option<oneshot::Sender<()>>,
+    task: JoinHandle<()>,
+}
+
+impl Embedded {
+    /// A running cluster in which everything is installed and no operator runs yet.
+    pub async fn up(shape: &Shape) -> Self {
+        let cluster = Cluster::up(shape).await;
+        install::everything(&cluster, shape.nodes);
+        let server = Server::new(cluster.api().clone());
+        Self { cluster, server, replicas: BTreeMap::new() }
+    }
+
+    /// The same with something between the operators and the API server.
+    pub async fn over(shape: &Shape, wire: Arc<dyn Wire>) -> Self {
+        let mut world = Self::up(shape).await;
+        world.server = Server::over(world.cluster.api().clone(), wire);
+        world
+    }
+
+    /// Starts an operator process of this name.
+    pub fn start(&mut self, name: &str) {
+        let cluster_clock = self.cluster.clock().clone();
+        let context = Context {
+            client: self.server.client(name),
+            clock: Clock::new(move || cluster_clock.now()),
+            identity: name.to_owned(),
+            namespace: palisade_api::names::SYSTEM_NAMESPACE.to_owned(),
+            devices: Arc::new(Native::new(Arc::new(Bmcs::new(self.cluster.bmcs())))),
+            probe: Arc::new(Kubelets::new(self.cluster.truth().clone())),
+        };
+        let (stop, stopped) = oneshot::channel::<()>();
+        let task = tokio::spawn(palisade_operator::run(context, async move {
+            let _ = stopped.await;
+        }));
+        self.replicas.insert(name.to_owned(), Replica { stop: Some(stop), task });
+    }
+
+    /// Ends an operator process in the middle of whatever it does.
+    pub fn crash(&mut self, name: &str) {
+        if let Some(replica) = self.replicas.remove(name) {
+            replica.task.abort();
+        }
+    }
+
+    /// Asks an operator process to end, and waits until it has.
+    pub async fn stop(&mut self, name: &str) {
+        if let Some(mut replica) = self.replicas.remove(name) {
+            if let Some(stop) = replica.stop.take() {
+                let _ = stop.send(());
+            }
+            let _ = replica.task.await;
+        }
+    }
+
+    /// Lets time pass.
+    pub async fn run_for(&self, seconds: u64) {
+        self.cluster.run_for(Duration::from_secs(seconds)).await;
+    }
+}
+
+impl Drop for Embedded {
+    fn drop(&mut self) {
+        for replica in self.replicas.values() {
+            replica.task.abort();
+        }
+    }
+}
