@@ -4,7 +4,8 @@
 //! before. To note that takes a tenth of the time that asking again does. Only what held is remembered: a refusal is
 //! worth the time it takes to say why.
 //!
-//! Two questions are taken for one if all 64 bits of their notes agree: once in a hundred million runs that fill it.
+//! Two questions are taken for one if all 64 bits of their notes agree: with the memory full, that is one chance in ten
+//! thousand million.
 
 use std::{
     cell::RefCell,
