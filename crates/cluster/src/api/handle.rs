@@ -60,7 +60,11 @@ impl Api {
     /// The same cluster in the hands of somebody else: its writes carry that name.
     #[must_use]
     pub fn acting_as(&self, name: &str) -> Self {
-        Self { actor: Actor::new(name), ..self.clone() }
+        self.in_hands_of(Actor::new(name))
+    }
+
+    pub(crate) fn in_hands_of(&self, actor: Actor) -> Self {
+        Self { actor, ..self.clone() }
     }
 
     /// Who holds this handle.

@@ -116,7 +116,7 @@ struct Asked {
 impl Asked {
     async fn serve(self, server: &Server, view: View, parts: &Parts, body: &[u8]) -> Result<Response<Body>, Status> {
         let Self { call, query, place } = self;
-        let api = server.api.acting_as(call.actor.name());
+        let api = server.api.in_hands_of(call.actor.clone());
         let head = |name| parts.headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default();
         let Some(place) = place? else {
             let page = api.read(|store| discovery::page(store.registry(), parts.uri.path(), &query));

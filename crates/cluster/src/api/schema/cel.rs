@@ -2,10 +2,12 @@
 //!
 //! Promise: a rule sees what it sees on a real API server: `self`, and as `oldSelf` the value that was there before,
 //! found by name in objects and maps, by key in lists of type map, and nowhere else.
-//! Rules cost most of a write, so only values that a rule looks at become CEL values, and a rule without `oldSelf` is
-//! not asked again about a value that did not change (upstream ratchets in the same way).
+//! Rules cost most of a write, so only what a rule looks at becomes a CEL value, and what has held is not asked again.
 
-use std::{cell::OnceCell, fmt};
+use std::{
+    fmt,
+    hash::{DefaultHasher, Hash, Hasher},
+};
 
 use kube::core::cel::cel::{Context, Program, Value as CelValue};
 use serde_json::Value;
@@ -13,6 +15,7 @@ use serde_json::Value;
 use super::{
     List, Node, Path, key_of,
     look::{Look, looks},
+    memory::Question,
     values::{FUNCTIONS, to_cel},
 };
 use crate::api::status::Cause;
@@ -20,10 +23,14 @@ use crate::api::status::Cause;
 /// A compiled rule.
 pub(super) struct Rule {
     text: String,
+    /// Tells it from every other rule, also from one of the same text on another schema.
+    identity: u64,
     program: Program,
     /// Which parts of `self` and of `oldSelf` the rule looks at.
     looks_at: Look,
     looks_back_at: Look,
+    /// It speaks of `oldSelf`, so there has to be one.
+    is_transition: bool,
     message: Option<String>,
     message_program: Option<Program>,
     reason: &'static str,
@@ -36,19 +43,13 @@ impl fmt::Debug for Rule {
     }
 }
 
-impl Rule {
-    fn is_transition(&self) -> bool {
-        self.looks_back_at != Look::nothing()
-    }
-}
-
 /// Compiles the rules that stand on one schema.
 pub(super) fn compile(schema: &Value, path: &Path<'_>, wrong: &mut Vec<Cause>) -> Vec<Rule> {
     let rules = schema["x-kubernetes-validations"].as_array().into_iter().flatten();
-    rules.filter_map(|rule| compile_one(rule, path, wrong)).collect()
+    rules.filter_map(|rule| compile_one(schema, rule, path, wrong)).collect()
 }
 
-fn compile_one(rule: &Value, path: &Path<'_>, wrong: &mut Vec<Cause>) -> Option<Rule> {
+fn compile_one(schema: &Value, rule: &Value, path: &Path<'_>, wrong: &mut Vec<Cause>) -> Option<Rule> {
     let text = rule["rule"].as_str().unwrap_or_default();
     let mut program = |text: &str| match Program::compile(text) {
         Ok(program) => Some(program),
@@ -60,16 +61,18 @@ fn compile_one(rule: &Value, path: &Path<'_>, wrong: &mut Vec<Cause>) -> Option<
     };
     let message_program = rule["messageExpression"].as_str().and_then(&mut program);
     let program = program(text)?;
-    let (mut looks_at, mut looks_back_at) = (Look::nothing(), Look::nothing());
-    for program in [Some(&program), message_program.as_ref()].into_iter().flatten() {
-        looks(program.expression(), &mut |name, path, end| match name {
-            "self" => looks_at.add(path, end),
-            "oldSelf" => looks_back_at.add(path, end),
-            _ => {}
-        });
+    let (mut looks_at, mut looks_back_at) = looks(program.expression());
+    if let Some(message) = &message_program {
+        let (at, back_at) = looks(message.expression());
+        looks_at.join(&at);
+        looks_back_at.join(&back_at);
     }
+    let mut identity = DefaultHasher::new();
+    (schema, rule).hash(&mut identity);
     Some(Rule {
         text: text.to_owned(),
+        identity: identity.finish(),
+        is_transition: program.references().has_variable("oldSelf"),
         looks_at,
         looks_back_at,
         message: rule["message"].as_str().map(str::to_owned),
@@ -137,16 +140,21 @@ fn check_here(
     functions: &Context<'_>,
     wrong: &mut Vec<Cause>,
 ) {
-    let unchanged = OnceCell::new();
-    let applies = |rule: &&Rule| {
-        if rule.is_transition() { old.is_some() } else { !*unchanged.get_or_init(|| old == Some(value)) }
-    };
-    let rules: Vec<&Rule> = node.rules.iter().filter(applies).collect();
-    if rules.is_empty() {
+    let due: Vec<(&Rule, Question)> = node
+        .rules
+        .iter()
+        .filter(|rule| !rule.is_transition || old.is_some())
+        .map(|rule| {
+            let before = old.filter(|_| rule.is_transition).map(|old| (&rule.looks_back_at, old));
+            (rule, Question::new(rule.identity, (&rule.looks_at, value), before))
+        })
+        .filter(|(_, question)| !question.has_held())
+        .collect();
+    if due.is_empty() {
         return;
     }
-    let (mut at, mut back_at) = (Look::nothing(), Look::nothing());
-    for rule in &rules {
+    let (mut at, mut back_at) = (Look::default(), Look::default());
+    for (rule, _) in &due {
         at.join(&rule.looks_at);
         back_at.join(&rule.looks_back_at);
     }
@@ -155,7 +163,12 @@ fn check_here(
     if let Some(old) = old {
         names.add_variable_from_value("oldSelf", to_cel(old, Some(node), &back_at));
     }
-    wrong.extend(rules.into_iter().filter_map(|rule| ask(rule, &names, value, path)));
+    for (rule, question) in due {
+        match ask(rule, &names, value, path) {
+            None => question.held(),
+            Some(cause) => wrong.push(cause),
+        }
+    }
 }
 
 fn ask(rule: &Rule, names: &Context<'_>, value: &Value, path: &Path<'_>) -> Option<Cause> {

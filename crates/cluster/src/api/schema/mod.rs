@@ -9,11 +9,13 @@
 //! | [`check`] | types, bounds, patterns, required fields, unique items |
 //! | [`cel`] | the rules (`x-kubernetes-validations`) |
 //! | [`look`], [`values`] | what of a value a rule looks at, and how it sees it |
+//! | [`memory`] | which rules have held about which values |
 //! | [`path`] | where in an object we are |
 
 mod cel;
 mod check;
 mod look;
+mod memory;
 mod path;
 mod shape;
 mod values;

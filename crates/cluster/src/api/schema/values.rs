@@ -9,9 +9,12 @@ use kube::core::cel::{
         objects::{Key, Map as CelMap},
     },
 };
-use serde_json::Value;
+use serde_json::{Map, Value};
 
-use super::{Format, Node, Type, look::Look};
+use super::{
+    Format, Node, Type,
+    look::{Look, PRESENCE},
+};
 
 thread_local! {
     /// All functions that Kubernetes offers to rules. Making it takes longer than most rules.
@@ -31,23 +34,39 @@ pub(super) fn to_cel(value: &Value, node: Option<&Node>, look: &Look) -> CelValu
         Value::String(text) => text_to_cel(text, node.map_or(Format::None, |node| node.format)),
         Value::Array(items) => {
             let schema = node.and_then(|node| node.items.as_deref());
-            CelValue::List(Arc::new(items.iter().map(|item| to_cel(item, schema, &Look::All)).collect()))
+            CelValue::List(Arc::new(items.iter().map(|item| to_cel(item, schema, look)).collect()))
         }
-        Value::Object(fields) => {
-            // Keys of a map are data, names of fields are words of the language.
-            let is_map = node.is_some_and(|node| node.values.is_some());
-            let entry = |(name, field): (&String, &Value)| {
-                let word = if is_map { name.clone() } else { escaped(name) };
-                let below = match look {
-                    Look::All => &Look::All,
-                    Look::Fields(looked_at) => looked_at.get(&word)?,
-                };
-                let schema = node.and_then(|node| node.field(name));
-                Some((Key::String(Arc::new(word)), to_cel(field, schema, below)))
-            };
-            CelValue::Map(CelMap { map: Arc::new(fields.iter().filter_map(entry).collect()) })
-        }
+        Value::Object(fields) => CelValue::Map(CelMap { map: Arc::new(fields_to_cel(fields, node, look).collect()) }),
     }
+}
+
+fn fields_to_cel<'a>(
+    fields: &'a Map<String, Value>,
+    node: Option<&'a Node>,
+    look: &'a Look,
+) -> Box<dyn Iterator<Item = (Key, CelValue)> + 'a> {
+    let is_map = node.is_some_and(|node| node.values.is_some());
+    let entry = move |name: &'a str, word: String, field: &'a Value, below: &'a Look| {
+        (Key::String(Arc::new(word)), to_cel(field, node.and_then(|node| node.field(name)), below))
+    };
+    // Keys of a map are data, names of fields are words of the language.
+    let word = move |name: &str| if is_map { name.to_owned() } else { escaped(name) };
+    let needs_each = look.all || (is_map && look.count) || look.fields.keys().any(|name| name.contains("__"));
+    if needs_each {
+        return Box::new(fields.iter().filter_map(move |(name, field)| {
+            let word = word(name);
+            let below = match look.fields.get(&word) {
+                _ if look.all => look,
+                Some(below) => below,
+                None if is_map && look.count => &PRESENCE,
+                None => return None,
+            };
+            Some(entry(name, word, field, below))
+        }));
+    }
+    Box::new(
+        look.fields.iter().filter_map(move |(name, below)| Some(entry(name, name.clone(), fields.get(name)?, below))),
+    )
 }
 
 fn text_to_cel(text: &str, format: Format) -> CelValue {
