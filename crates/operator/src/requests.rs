@@ -100,6 +100,11 @@ impl Requests {
         self.lives.get(uid)
     }
 
+    /// Whether any request is not over yet.
+    pub(crate) fn any_open(&self) -> bool {
+        self.lives.values().any(|request| !matches!(request.life, palisade_core::request::Life::Ended(_)))
+    }
+
     /// Requests that wait for a verdict.
     pub(crate) fn waiting(&self) -> impl Iterator<Item = &Request> {
         self.lives.values().filter(|request| matches!(request.life, palisade_core::request::Life::Pending))

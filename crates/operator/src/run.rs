@@ -15,6 +15,8 @@ use palisade_core::ident::{NodeName, Uid};
 use palisade_core::observe::Vetted;
 use palisade_core::policy::Policy;
 use palisade_core::prove::Seen as Power;
+use palisade_core::request::history::{Retention, aged_out};
+use palisade_core::request::{Request, RequestEffect};
 use palisade_core::resolve::{self, Resolved, Wanted};
 use palisade_core::snapshot::{Snapshot, WitnessKind, WitnessWord, WorkloadView};
 use palisade_core::time::{Span, Tick};
@@ -33,7 +35,7 @@ use crate::leader::{self, Hold, Term};
 use crate::news::News;
 use crate::requests::{self, Requests};
 use crate::snapshot::{Workloads, snapshot};
-use crate::view::View;
+use crate::view::{Seen, View};
 use crate::watch;
 
 /// However quiet it is, everything is looked at this often.
@@ -41,6 +43,8 @@ const AT_LEAST: Span = Span::secs(10);
 /// How often the ledger is put in order, and how soon one is built.
 const KEEP: Span = Span::secs(10);
 const KEEP_SOON: Span = Span::secs(1);
+/// How often history is looked through.
+const AGE: Span = Span::secs(60);
 /// What runs on a node that is asked about is listed again after this time.
 const WORKLOAD: Span = Span::secs(30);
 
@@ -67,6 +71,8 @@ struct Operator {
     news: UnboundedSender<News>,
     view: View,
     watch: Watch,
+    /// The policy in the units of `core`, made anew whenever the object changes.
+    policy: Policy,
     leads: bool,
     detect: Detect,
     requests: Requests,
@@ -75,6 +81,8 @@ struct Operator {
     /// Nodes whose workload is being listed.
     listing: BTreeSet<NodeName>,
     policy_asked: bool,
+    /// When history was last looked through.
+    aged: Tick,
     /// When the ledger was last put in order, and whether that is under way.
     kept: Tick,
     keeping: bool,
@@ -88,6 +96,7 @@ impl Operator {
             news,
             view: View::default(),
             watch: Watch::default(),
+            policy: Policy::default(),
             leads: false,
             detect: Detect::default(),
             requests: Requests::default(),
@@ -95,6 +104,7 @@ impl Operator {
             workloads: Workloads::new(),
             listing: BTreeSet::new(),
             policy_asked: false,
+            aged: Tick::START,
             kept: Tick::START,
             keeping: false,
         }
@@ -126,11 +136,17 @@ impl Operator {
 
     fn take(&mut self, news: News) {
         let now = self.now();
-        self.watch.answered(self.policy().observer_fresh, now);
+        self.watch.answered(self.policy.observer_fresh, now);
         match news {
             News::Seen(seen) => {
+                let (policy, fences) = (matches!(seen, Seen::Policy(_)), matches!(seen, Seen::Fence(_)));
                 self.view.take(seen, now);
-                self.follow_fences(now);
+                if policy {
+                    self.policy = self.resolved_policy();
+                }
+                if fences {
+                    self.follow_fences(now);
+                }
             }
             News::NotUnderstood(bad) => {
                 let about = k8s_openapi::api::core::v1::ObjectReference {
@@ -264,7 +280,7 @@ impl Operator {
         events::tell(&self.context, &self.news, events::about(fence), tone, &line.reason, &line.message);
     }
 
-    fn policy(&self) -> Policy {
+    fn resolved_policy(&self) -> Policy {
         let object = self.view.policy.as_ref();
         let spec = object.map_or_else(FencePolicySpec::default, |policy| policy.spec.clone());
         let uid = Uid::new(object.and_then(ResourceExt::uid).unwrap_or_default());
@@ -281,7 +297,7 @@ impl Operator {
         if !self.view.complete() {
             return wake;
         }
-        let policy = self.policy();
+        let policy = self.policy.clone();
         let sight = self.watch.sight(policy.observer_fresh, now);
         let pass = self.detect.look(&mut self.view, sight, now);
         for (node, kind) in pass.ask {
@@ -295,15 +311,23 @@ impl Operator {
             self.keep_ledger(&policy, now);
             let all = self.requests.all(&self.view);
             self.file(&all, now);
-            let snapshot = snapshot(&self.view, &self.watch, &self.workloads, sight, now);
-            wake = wake.min(self.turn_requests(&snapshot, &policy, sight, now));
-            wake = wake.min(self.turn_fences(&snapshot, &policy, sight, now));
+            let old = now.since(self.aged) >= AGE;
+            if old {
+                self.aged = now;
+                self.age(&all);
+            }
+            // In a quiet cluster nobody asks, and a picture of thousands of nodes need not be taken.
+            if !self.fences.is_empty() || self.requests.any_open() || old {
+                let snapshot = snapshot(&self.view, &self.watch, &self.workloads, sight, now);
+                wake = wake.min(self.turn_requests(&snapshot, &policy, sight, now));
+                wake = wake.min(self.turn_fences(&snapshot, &policy, sight, now));
+            }
         }
         // Time moves at least a little, or the loop would spin.
         wake.max(now + Span::millis(1))
     }
 
-    fn file(&mut self, all: &[palisade_core::request::Request], now: Tick) {
+    fn file(&mut self, all: &[Request], now: Tick) {
         for claim in self.detect.to_file(&self.view, all, now) {
             let facts = self.view.nodes.get(&claim.node).and_then(|track| track.facts.as_ref());
             let Some(uid) = facts.map(|facts| facts.uid.clone()) else { continue };
@@ -320,6 +344,24 @@ impl Operator {
             let (context, hold, news) = (self.context.clone(), self.hold.clone(), self.news.clone());
             tokio::spawn(async move {
                 let outcome = requests::file(context, hold, claim, uid).await;
+                let _ = news.send(News::Requests(outcome));
+            });
+        }
+    }
+
+    /// Deletes requests that are no longer kept.
+    fn age(&mut self, all: &[Request]) {
+        let fences: BTreeSet<Uid> =
+            self.view.fences.values().map(|fence| Uid::new(fence.uid().unwrap_or_default())).collect();
+        for aged in aged_out(all, Some(&fences), &Retention::default()) {
+            let RequestEffect::Delete { uid, .. } = &aged.effect else { continue };
+            let Some(object) = self.view.requests.get(uid) else { continue };
+            tracing::info!(request = %object.name_any(), why = %aged.why, "history");
+            let decided =
+                requests::Decided { object: Box::new(object.clone()), effects: vec![aged.effect], fence: None };
+            let (context, hold, news) = (self.context.clone(), self.hold.clone(), self.news.clone());
+            tokio::spawn(async move {
+                let outcome = requests::perform(context, hold, decided).await;
                 let _ = news.send(News::Requests(outcome));
             });
         }
@@ -445,7 +487,7 @@ impl Operator {
         let wanted = Wanted { node, stay_off, revoking: &BTreeSet::new() };
         let resolved = resolve::config_for(node, labels, &configs)
             .and_then(|(name, spec)| resolve::settings(name, spec, &templates, wanted));
-        resolved.inspect_err(|why| tracing::warn!(%node, %why, "no usable FenceConfig")).ok()
+        resolved.inspect_err(|why| tracing::debug!(%node, %why, "no usable FenceConfig")).ok()
     }
 
     /// What vetting says of a fence that has not begun.

@@ -4,7 +4,7 @@ use kube::api::{Api, PostParams};
 use palisade_api::NodeFence;
 use palisade_api::fence::{NodeFenceStatus, TimelineEntry};
 use palisade_core::durable;
-use palisade_core::fence::Fence;
+use palisade_core::fence::{End, Fence, Phase};
 use palisade_core::reason::automaton::MoveReason;
 
 use super::{Hand, Outcome, conflict, gone};
@@ -17,6 +17,10 @@ impl Hand {
         let mut next = self.fence.clone();
         let mut status = next.status.take().unwrap_or_default();
         durable::write(fence, &mut status);
+        if matches!(why, MoveReason::PoweredOn) || matches!(fence.phase, Phase::Final(End::NodeGone)) {
+            // What a person asked to be resumed is done: it is not asked for twice.
+            status.observed_resume = next.spec.admin.resume;
+        }
         self.tell(&mut status, why);
         next.status = Some(status);
         let fences: Api<NodeFence> = Api::all(self.context.client.clone());
