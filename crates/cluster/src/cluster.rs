@@ -21,6 +21,7 @@ use tokio::task::JoinHandle;
 use crate::{
     api::{Api, Key, Kind, Object, Settings},
     clock::Clock,
+    controllers,
     machines::{
         bmc::{Bmc, BmcNetwork},
         kubelet::{Home, Kubelet},
@@ -123,6 +124,7 @@ impl Cluster {
         install_storage(&api.acting_as("cluster-admin"));
 
         let mut nature = Nature::new(api.clone(), truth.clone(), shape.seed);
+        controllers::seat_all(&mut nature);
         for number in 1..=shape.nodes {
             let home = home(shape, number);
             let make = move || -> Box<dyn crate::nature::Actor> { Box::new(Kubelet::new(home.clone())) };

@@ -13,6 +13,7 @@
 //! | [`machines`] | power, links, processes, kubelets, BMCs, PDUs |
 //! | [`storage`] | volumes, whom they refuse, who writes |
 //! | `nature` | the clockwork that lets everybody act |
+//! | `controllers` | Kubernetes' built-in controllers |
 
 #![forbid(unsafe_code)]
 
@@ -26,6 +27,7 @@ pub mod truth;
 pub mod volumes;
 pub mod workloads;
 
+mod controllers;
 mod nature;
 mod objects;
 mod sha256;
