@@ -31,15 +31,15 @@ async fn half_an_hour(seed: u64, trouble: bool) -> Result<(u64, u64), Box<dyn st
         cluster.stateful_set(name, 3, Claim::ReadWriteOnce)?;
     }
     cluster.replica_set("web", 6)?;
-    cluster.run_for(Duration::from_secs(300)).await;
+    cluster.run_for(Duration::from_mins(5)).await;
     if trouble {
         cluster.power_off("n1");
         cluster.cut("n2", Link::Api);
-        cluster.run_for(Duration::from_secs(600)).await;
+        cluster.run_for(Duration::from_mins(10)).await;
         cluster.outside_on("n1");
         cluster.heal("n2", Link::Api);
     }
-    cluster.run_for(Duration::from_secs(1800).saturating_sub(cluster.elapsed())).await;
+    cluster.run_for(Duration::from_mins(30).saturating_sub(cluster.elapsed())).await;
     let events = cluster.truth().look(|world| world.events.len() as u64);
     Ok((cluster.api().revision(), events))
 }

@@ -4,6 +4,10 @@
 //! [`Cluster::run_until`]. Whoever wants to look on at everything hangs a hook on [`Cluster::truth`] and an observer on
 //! [`Cluster::api`].
 
+mod verbs;
+
+pub use verbs::BmcHandle;
+
 use std::{
     panic,
     sync::{Arc, Mutex},
@@ -11,22 +15,22 @@ use std::{
 };
 
 use jiff::Timestamp;
-use serde_json::{Value, json};
+use serde_json::json;
 use tokio::task::JoinHandle;
 
 use crate::{
-    api::{Api, DeleteOptions, Deleted, Key, Kind, Object, Settings, Status},
+    api::{Api, Key, Kind, Object, Settings},
     clock::Clock,
     controllers,
     machines::{
-        bmc::{Behaviour, Bmc, BmcNetwork, Command},
+        bmc::{Bmc, BmcNetwork},
         kubelet::{Home, Kubelet},
-        machine::{KubeletState, Link, Machine, Power, Switch},
+        machine::{Machine, Power},
     },
     nature::Nature,
     objects::{is_ready, text},
     storage::{Storage, StorageSettings},
-    truth::{Daemon, DaemonState, Name, Truth, World, Writer},
+    truth::{Name, Truth, World, Writer},
     volumes::DRIVER,
     workloads::CLASS,
 };
@@ -42,6 +46,8 @@ pub struct Shape {
     pub seed: u64,
     /// How many pods a node takes.
     pub pods_per_node: u32,
+    /// How often kubelets look at their node's status (`nodeStatusUpdateFrequency`).
+    pub kubelet_status: Duration,
     /// How many writes the API remembers.
     pub history: usize,
     /// What the storage system is like.
@@ -59,6 +65,7 @@ impl Default for Shape {
             zones: 1,
             seed: 1,
             pods_per_node: 110,
+            kubelet_status: Duration::from_secs(10),
             history: Settings::default().history,
             storage: StorageSettings::default(),
             // 2026-03-01T12:00:00Z: any date will do, as long as it is always the same.
@@ -143,7 +150,7 @@ impl Cluster {
             let nodes = cluster.api.list(Kind::NODE);
             nodes.len() == shape.nodes && nodes.iter().all(|node| is_ready(node))
         };
-        cluster.run_until(Duration::from_secs(60), all_ready).await;
+        cluster.run_until(Duration::from_mins(1), all_ready).await;
         cluster
     }
 
@@ -228,7 +235,7 @@ fn home(shape: &Shape, number: usize) -> Home {
     ];
     let labels = labels.into_iter().map(|(key, value)| (key.to_owned(), value)).collect();
     let address = format!("10.0.{}.{}", number / 250, number % 250 + 1);
-    Home { node, labels, address, pods: shape.pods_per_node }
+    Home { node, labels, address, pods: shape.pods_per_node, status_look: shape.kubelet_status }
 }
 
 fn install_storage(api: &Api) {
@@ -283,140 +290,5 @@ impl Cluster {
     /// The boot that a machine is in.
     pub fn boot(&self, node: &str) -> Option<Name> {
         self.truth.look(|world| world.machines.get(node).and_then(|machine| machine.boot.clone()))
-    }
-}
-
-/// What can be done to it.
-impl Cluster {
-    /// Makes an object.
-    pub fn create(&self, kind: Kind, object: Value) -> Result<Object, Status> {
-        self.api.create(kind, object)
-    }
-
-    /// Deletes a Node, as an administrator or an autoscaler does.
-    pub fn delete_node(&self, node: &str) -> Result<Deleted, Status> {
-        self.api.delete(&Key::cluster(Kind::NODE, node), &DeleteOptions::default())
-    }
-
-    /// Deletes a pod of the namespace `default` by force.
-    pub fn force_delete(&self, pod: &str) -> Result<Deleted, Status> {
-        let options = DeleteOptions { grace: Some(0), ..DeleteOptions::default() };
-        self.api.delete(&Key::new(Kind::POD, "default", pod), &options)
-    }
-
-    /// A machine loses its power; its BMC and its feed do not.
-    pub fn power_off(&self, node: &str) {
-        self.truth.act(|world| {
-            world.feed_fails(node);
-            if let Some(machine) = world.machines.get_mut(node) {
-                machine.fed = true;
-            }
-        });
-    }
-
-    /// A machine's feed fails: its BMC is gone with it.
-    pub fn cut_feed(&self, node: &str) {
-        self.truth.act(|world| world.feed_fails(node));
-    }
-
-    /// The feed is back.
-    pub fn restore_feed(&self, node: &str) {
-        self.truth.act(|world| world.feed_returns(node));
-    }
-
-    /// Somebody presses a machine's button, past every BMC.
-    pub fn outside_on(&self, node: &str) {
-        self.truth.act(|world| world.switch(node, Switch::On));
-    }
-
-    /// Stands a machine still with its memory.
-    pub fn suspend(&self, node: &str) {
-        self.truth.act(|world| world.suspend(node));
-    }
-
-    /// Lets a machine that was suspended or hibernates go on.
-    pub fn resume(&self, node: &str) {
-        self.outside_on(node);
-    }
-
-    /// Lets a machine write its memory to disk and switch itself off.
-    pub fn hibernate(&self, node: &str) {
-        self.truth.act(|world| world.hibernate(node));
-    }
-
-    /// Cuts a link of a machine.
-    pub fn cut(&self, node: &str, link: Link) {
-        self.truth.act(|world| world.set_link(node, link, false));
-    }
-
-    /// Heals a link of a machine.
-    pub fn heal(&self, node: &str, link: Link) {
-        self.truth.act(|world| world.set_link(node, link, true));
-    }
-
-    /// A kubelet hangs; the pods go on.
-    pub fn kubelet_hang(&self, node: &str) {
-        self.truth.act(|world| world.set_kubelet(node, KubeletState::Hung));
-    }
-
-    /// A kubelet that hung goes on.
-    pub fn kubelet_resume(&self, node: &str) {
-        self.truth.act(|world| world.set_kubelet(node, KubeletState::Running));
-    }
-
-    /// A kubelet starts anew; the pods go on.
-    pub fn kubelet_restart(&self, node: &str) {
-        self.truth.act(|world| world.restart_kubelet(node));
-    }
-
-    /// A kubelet lists pods from an old revision, until it is told to catch up with `None`.
-    pub fn kubelet_lists_from(&self, node: &str, revision: Option<u64>) {
-        self.truth.act(|world| world.set_lists_from(node, revision));
-    }
-
-    /// Pauses, ends or starts a daemon of the control plane.
-    pub fn set_daemon(&self, daemon: Daemon, is: DaemonState) {
-        self.truth.act(|world| world.set_daemon(daemon, is));
-    }
-
-    /// A machine's BMC.
-    pub fn bmc(&self, node: &str) -> BmcHandle {
-        BmcHandle { truth: self.truth.clone(), node: Name::from(node) }
-    }
-}
-
-/// A BMC, in the hands of a test.
-#[derive(Clone, Debug)]
-pub struct BmcHandle {
-    truth: Truth,
-    node: Name,
-}
-
-impl BmcHandle {
-    /// Makes it behave like this from now on.
-    pub fn set(&self, behaviour: Behaviour) {
-        self.change(|bmc| bmc.behaviour = behaviour);
-    }
-
-    /// Whether it can tell a machine that hibernates from one that is off.
-    pub fn tells_hibernated(&self, tells: bool) {
-        self.change(|bmc| bmc.tells_hibernated = tells);
-    }
-
-    /// Every reset that reached it.
-    pub fn log(&self) -> Vec<(Duration, Command)> {
-        self.truth.look(|world| world.bmcs.get(&self.node).map(|bmc| bmc.log.clone()).unwrap_or_default())
-    }
-
-    /// Host, user and password.
-    pub fn login(&self) -> Option<(String, String, String)> {
-        self.truth.look(|world| {
-            let bmc = world.bmcs.get(&self.node)?;
-            Some((bmc.host.clone(), bmc.user.clone(), bmc.password.clone()))
-        })
-    }
-
-    fn change(&self, change: impl FnOnce(&mut Bmc)) {
-        self.truth.act(|world| world.bmcs.get_mut(&self.node).map(change));
     }
 }

@@ -21,8 +21,9 @@ use crate::{
 /// How often a process writes a line.
 pub const LINE: Duration = Duration::from_secs(1);
 
-/// What kind of storage system this is.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// What kind of storage system this is. The default is the most dangerous kind: nothing but a fence stops anybody, and
+/// that only while it lasts.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct StorageSettings {
     /// It will not publish a volume to a second node while it is published to another.
     pub exclusive: bool,
@@ -30,13 +31,6 @@ pub struct StorageSettings {
     pub unpublish_revokes: bool,
     /// A fence ends the sessions of the node for good: what hung then gets errors for ever.
     pub revokes_sessions: bool,
-}
-
-impl Default for StorageSettings {
-    fn default() -> Self {
-        // The most dangerous kind: nothing but a fence stops anybody, and that only while it lasts.
-        Self { exclusive: false, unpublish_revokes: false, revokes_sessions: false }
-    }
 }
 
 /// A volume.

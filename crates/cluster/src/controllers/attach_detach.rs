@@ -27,9 +27,9 @@ use crate::{
 };
 
 /// `ReconcilerMaxWaitForUnmountDuration`: hard-coded upstream.
-const MAX_WAIT_FOR_UNMOUNT: Duration = Duration::from_secs(360);
+const MAX_WAIT_FOR_UNMOUNT: Duration = Duration::from_mins(6);
 /// `--attach-detach-reconcile-sync-period`.
-const SYNC: Duration = Duration::from_secs(60);
+const SYNC: Duration = Duration::from_mins(1);
 /// Waits after a failure: doubled each time (upstream's `exponentialbackoff`).
 const BACKOFF: Duration = Duration::from_millis(500);
 const BACKOFF_LIMIT: Duration = Duration::from_secs(122);
@@ -86,7 +86,7 @@ impl Actor for AttachDetach {
             }
         }
         for (place, volume) in self.desired.all() {
-            self.attach(&place, volume, ctx);
+            self.attach(&place, &volume, ctx);
         }
         self.report(ctx);
         let retries = self.attached.iter().filter_map(|(place, attached)| self.due(place, attached, ctx.now));
@@ -114,7 +114,6 @@ impl AttachDetach {
             let attachment = ctx.api.get(&attached.attachment);
             let error = |pointer: &str| attachment.as_ref().is_some_and(|object| object.pointer(pointer).is_some());
             match attached.op {
-                Op::Idle => {}
                 Op::Attaching if attachment.as_ref().is_some_and(|object| flag(object, "/status/attached")) => {
                     attached.succeeded();
                     self.unreported.insert(Name::clone(&place.1));
@@ -126,7 +125,7 @@ impl AttachDetach {
                     attached.reported = attached.confirmed;
                     self.unreported.insert(Name::clone(&place.1));
                 }
-                Op::Attaching | Op::Detaching => {}
+                Op::Idle | Op::Attaching | Op::Detaching => {}
             }
         }
         for place in gone {
@@ -176,7 +175,8 @@ impl AttachDetach {
         let timed_out = since + MAX_WAIT_FOR_UNMOUNT <= ctx.now;
         let healthy = node.as_ref().is_some_and(|node| is_ready(node));
         let out_of_service = node.as_ref().is_some_and(|node| has_taint(node, OUT_OF_SERVICE));
-        if attached.mounted && !(timed_out && !healthy) && !out_of_service {
+        let by_force = timed_out && !healthy;
+        if attached.mounted && !by_force && !out_of_service {
             return;
         }
         // The node has to read that it is no longer safe to mount, before it is no longer safe.
@@ -200,7 +200,7 @@ impl AttachDetach {
         }
     }
 
-    fn attach(&mut self, place: &Place, volume: PodVolume, ctx: &Ctx<'_>) {
+    fn attach(&mut self, place: &Place, volume: &PodVolume, ctx: &Ctx<'_>) {
         if let Some(attached) = self.attached.get(place)
             && (attached.confirmed || attached.op != Op::Idle || attached.retry_at > ctx.now)
         {
@@ -211,7 +211,7 @@ impl AttachDetach {
             self.complain(place, ctx);
             return;
         }
-        let attached = self.attached.entry(place.clone()).or_insert_with(|| Attached::new(&volume, &place.1));
+        let attached = self.attached.entry(place.clone()).or_insert_with(|| Attached::new(volume, &place.1));
         let attachment = serde_json::json!({
             "metadata": {"name": &*attached.attachment.name},
             "spec": {"attacher": volume.driver, "nodeName": place.1.as_ref(), "source": {"persistentVolumeName": volume.pv}},

@@ -19,7 +19,7 @@ use crate::{
 
 /// `--retry-interval-start` and `--retry-interval-max`.
 const RETRY: Duration = Duration::from_secs(1);
-const RETRY_LIMIT: Duration = Duration::from_secs(300);
+const RETRY_LIMIT: Duration = Duration::from_mins(5);
 const FINALIZER: &str = "external-attacher/csi-cluster-palisade-dev";
 
 /// The controller.

@@ -25,7 +25,7 @@ const TRACKING: &str = "batch.kubernetes.io/job-tracking";
 const INDEX: &str = "batch.kubernetes.io/job-completion-index";
 /// The first wait after a failure; doubled each time, up to [`BACKOFF_LIMIT`].
 const BACKOFF: Duration = Duration::from_secs(10);
-const BACKOFF_LIMIT: Duration = Duration::from_secs(600);
+const BACKOFF_LIMIT: Duration = Duration::from_mins(10);
 
 /// The controller.
 #[derive(Default)]
@@ -92,7 +92,7 @@ impl Jobs {
         }
         let failed_now = count(&mut status, job, &pods);
         let over = says(job, "Complete") == "True" || says(job, "Failed") == "True";
-        let end = if over { None } else { self.verdict(job, &status, ctx) };
+        let end = if over { None } else { verdict(job, &status, ctx) };
         let terminating = pods.failed.iter().filter(|(_, pod)| !is_finished(pod)).count();
         let stays = !over && end.is_none() && !metadata::is_deleting(job);
         status["terminating"] = terminating.into();
@@ -132,32 +132,27 @@ impl Jobs {
             pods.active.iter().for_each(|(key, pod)| stop(key, pod, ctx));
         }
     }
+}
 
-    fn verdict(
-        &self,
-        job: &Value,
-        status: &Value,
-        ctx: &Ctx<'_>,
-    ) -> Option<(&'static str, &'static str, &'static str)> {
-        let (succeeded, failed) =
-            (number(status, "/succeeded").unwrap_or_default(), number(status, "/failed").unwrap_or_default());
-        let wanted = number(job, "/spec/completions");
-        if succeeded >= wanted.unwrap_or(1) {
-            return Some(("Complete", "CompletionsReached", "Reached expected number of succeeded pods"));
-        }
-        if failed > number(job, "/spec/backoffLimit").unwrap_or(6) {
-            return Some(("Failed", "BackoffLimitExceeded", "Job has reached the specified backoff limit"));
-        }
-        let began: Option<Timestamp> = text(status, "/startTime").parse().ok();
-        let limit = number(job, "/spec/activeDeadlineSeconds");
-        let ran = began.map(|began| ctx.api.now().duration_since(began).as_secs());
-        if let (Some(ran), Some(limit)) = (ran, limit)
-            && u64::try_from(ran).unwrap_or_default() >= limit
-        {
-            return Some(("Failed", "DeadlineExceeded", "Job was active longer than specified deadline"));
-        }
-        None
+fn verdict(job: &Value, status: &Value, ctx: &Ctx<'_>) -> Option<(&'static str, &'static str, &'static str)> {
+    let (succeeded, failed) =
+        (number(status, "/succeeded").unwrap_or_default(), number(status, "/failed").unwrap_or_default());
+    let wanted = number(job, "/spec/completions");
+    if succeeded >= wanted.unwrap_or(1) {
+        return Some(("Complete", "CompletionsReached", "Reached expected number of succeeded pods"));
     }
+    if failed > number(job, "/spec/backoffLimit").unwrap_or(6) {
+        return Some(("Failed", "BackoffLimitExceeded", "Job has reached the specified backoff limit"));
+    }
+    let began: Option<Timestamp> = text(status, "/startTime").parse().ok();
+    let limit = number(job, "/spec/activeDeadlineSeconds");
+    let ran = began.map(|began| ctx.api.now().duration_since(began).as_secs());
+    if let (Some(ran), Some(limit)) = (ran, limit)
+        && u64::try_from(ran).unwrap_or_default() >= limit
+    {
+        return Some(("Failed", "DeadlineExceeded", "Job was active longer than specified deadline"));
+    }
+    None
 }
 
 /// Counts pods that ended and were not counted before; says how many of them failed.

@@ -26,7 +26,7 @@ const MONITOR_PERIOD: Duration = Duration::from_secs(5);
 /// `--node-monitor-grace-period` (50 s since Kubernetes 1.32).
 const MONITOR_GRACE: Duration = Duration::from_secs(50);
 /// `--node-startup-grace-period`.
-const STARTUP_GRACE: Duration = Duration::from_secs(60);
+const STARTUP_GRACE: Duration = Duration::from_mins(1);
 
 pub(crate) const NOT_READY: &str = "node.kubernetes.io/not-ready";
 pub(crate) const UNREACHABLE: &str = "node.kubernetes.io/unreachable";

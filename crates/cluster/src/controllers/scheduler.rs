@@ -79,7 +79,7 @@ impl Actor for Scheduler {
         }
         let next = self.pending.values().map(|(at, _)| *at).filter(|at| *at > ctx.now).min();
         self.news = next.is_some();
-        next.map(|at| at - ctx.now)
+        next.map(|at| at.saturating_sub(ctx.now))
     }
 }
 

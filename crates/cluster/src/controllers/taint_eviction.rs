@@ -46,14 +46,11 @@ impl TaintEviction {
 
 impl Actor for TaintEviction {
     fn notice(&mut self, change: &Change) -> bool {
-        match change.key.kind {
-            Kind::NODE => differs(change, "/spec/taints") && self.nodes.insert(change.key.clone()),
-            _ => {
-                let moved =
-                    change.new.is_none() || differs(change, "/spec/nodeName") || differs(change, "/spec/tolerations");
-                moved && self.pods.insert(change.key.clone())
-            }
+        if change.key.kind == Kind::NODE {
+            return differs(change, "/spec/taints") && self.nodes.insert(change.key.clone());
         }
+        let moved = change.new.is_none() || differs(change, "/spec/nodeName") || differs(change, "/spec/tolerations");
+        moved && self.pods.insert(change.key.clone())
     }
 
     fn run(&mut self, ctx: &mut Ctx<'_>) -> Option<Duration> {

@@ -106,13 +106,12 @@ impl Bmc {
     pub(crate) fn reports(&self, power: Power) -> &'static str {
         match power {
             _ if self.behaviour == Behaviour::SaysOff => "Off",
-            Power::Off => "Off",
             Power::PoweringOn => "PoweringOn",
             Power::On => "On",
             Power::PoweringOff => "PoweringOff",
             Power::Suspended => "Paused",
             Power::Hibernated if self.tells_hibernated => "Paused",
-            Power::Hibernated => "Off",
+            Power::Hibernated | Power::Off => "Off",
         }
     }
 }

@@ -5,8 +5,9 @@
 //! Volumes are mounted only when this kubelet's own status said "in use" and a live read of the Node says "attached".
 //!
 //! Timings are upstream's: lease every 10 s, status looked at every 10 s and posted on change or after 5 minutes. Since
-//! `volumesInUse` is part of that status, a pod with a volume waits up to 10 s for it, and its checks back off from
-//! half a second: that is why pods with volumes start slowly on real clusters, too.
+//! `volumesInUse` is part of that status, a pod with a volume waits up to 10 s for it, and only then checks whether it
+//! is attached, backing off from half a second (kubernetes#89313, #106853): that is why pods with volumes start slowly
+//! on real clusters, too.
 
 mod report;
 mod worker;
@@ -34,10 +35,8 @@ use crate::{
 
 /// `nodeLeaseDurationSeconds`; renewed after a quarter of it.
 const LEASE: u64 = 40;
-/// `nodeStatusUpdateFrequency`.
-const STATUS_LOOK: Duration = Duration::from_secs(10);
 /// `nodeStatusReportFrequency`.
-const STATUS_REPORT: Duration = Duration::from_secs(300);
+const STATUS_REPORT: Duration = Duration::from_mins(5);
 
 /// What a kubelet knows about its machine without asking.
 #[derive(Clone, Debug)]
@@ -47,6 +46,8 @@ pub(crate) struct Home {
     pub(crate) address: String,
     /// How many pods fit.
     pub(crate) pods: u32,
+    /// `nodeStatusUpdateFrequency`.
+    pub(crate) status_look: Duration,
 }
 
 /// A kubelet.
@@ -68,8 +69,8 @@ struct Memory {
     connected: Option<Duration>,
     registered: bool,
     lease_due: Duration,
-    /// The status is looked at when the clock shows this plus a multiple of [`STATUS_LOOK`].
-    phase: Duration,
+    /// When the status is looked at.
+    looks: Looks,
     status_due: Option<Duration>,
     reported_at: Duration,
     /// Volumes that the API knows to be in use here.
@@ -194,7 +195,7 @@ impl Kubelet {
             connected: Some(ctx.now),
             registered: false,
             lease_due: ctx.now,
-            phase: ctx.dice.millis(0, 9_999),
+            looks: Looks { period: self.home.status_look, phase: ctx.dice.millis(0, 9_999) },
             // `fastStatusUpdateOnce`: the first one does not wait for its turn.
             status_due: Some(ctx.now + ctx.dice.millis(200, 1_500)),
             reported_at: Duration::ZERO,
@@ -266,7 +267,11 @@ impl Kubelet {
 
     /// Looks at the node's status when its turn has come, and posts it if it has something to say.
     fn report(&self, memory: &mut Memory, ctx: &Ctx<'_>) {
-        let Some(node) = ctx.api.get(&self.key()) else { return };
+        let Some(node) = ctx.api.get(&self.key()) else {
+            // Somebody deleted it: nothing to say, and nobody to say it to.
+            memory.status_due = Some(memory.looks.next(ctx.now));
+            return;
+        };
         let in_use: BTreeSet<String> = memory.workers.values().flat_map(Worker::in_use).cloned().collect();
         let said: BTreeSet<String> =
             items(&node, "/status/volumesInUse").filter_map(|name| name.as_str().map(str::to_owned)).collect();
@@ -274,17 +279,18 @@ impl Kubelet {
             in_use != said || !objects::is_ready(&node) || text(&node, "/status/nodeInfo/bootID") != &*memory.boot;
         if memory.status_look() > ctx.now {
             if differs && memory.status_due.is_none() {
-                memory.status_due = Some(next_look(memory.phase, ctx.now));
+                memory.status_due = Some(memory.looks.next(ctx.now));
             }
             return;
         }
         let written = ctx.api.update(&self.key(), |node| {
             report::node_status(node, &self.home, &memory.boot, &in_use, ctx);
         });
+        memory.status_due = Some(memory.looks.next(ctx.now)).filter(|_| written.is_err());
         if written.is_ok() {
             memory.reported = in_use;
             memory.reported_at = ctx.now;
-            memory.status_due = None;
+            memory.workers.values_mut().for_each(|worker| worker.volumes_are_reported(ctx.now));
         }
     }
 }
@@ -329,7 +335,7 @@ impl Memory {
 
     /// When the status is posted: at the next turn if there is news, or when it has not been for long.
     fn status_look(&self) -> Duration {
-        self.status_due.unwrap_or_else(|| next_look(self.phase, self.reported_at + STATUS_REPORT))
+        self.status_due.unwrap_or_else(|| self.looks.next(self.reported_at + STATUS_REPORT))
     }
 
     fn next_due(&self, connected: bool, now: Duration) -> Option<Duration> {
@@ -344,9 +350,17 @@ impl Memory {
     }
 }
 
-/// The next time at which the status is looked at.
-fn next_look(phase: Duration, after: Duration) -> Duration {
-    let period = STATUS_LOOK.as_millis();
-    let rounds = after.saturating_sub(phase).as_millis() / period + 1;
-    phase + STATUS_LOOK * u32::try_from(rounds).unwrap_or(u32::MAX)
+/// The times at which a kubelet looks at its node's status: a phase, and a multiple of a period.
+struct Looks {
+    period: Duration,
+    phase: Duration,
+}
+
+impl Looks {
+    /// The first one after that time.
+    fn next(&self, after: Duration) -> Duration {
+        let period = self.period.as_millis().max(1);
+        let rounds = after.saturating_sub(self.phase).as_millis() / period + 1;
+        self.phase + self.period * u32::try_from(rounds).unwrap_or(u32::MAX)
+    }
 }

@@ -303,7 +303,14 @@ impl World {
                 let node = Name::clone(&machine.name);
                 self.happened(What::Kubelet { node, is: KubeletState::Running });
             }
-            Step::Resumed => self.set_power(node, Power::On),
+            Step::Resumed => {
+                self.set_power(node, Power::On);
+                // It fell asleep before its kubelet was up: that goes on, too.
+                if self.machines.get(node).is_some_and(|machine| machine.kubelet == KubeletState::Down) {
+                    let wait = self.dice.millis(2_000, 5_000);
+                    self.step_later(node, wait, Step::KubeletUp);
+                }
+            }
         }
     }
 

@@ -73,9 +73,9 @@ async fn a_machine_that_was_only_asleep_goes_on_where_it_stood() {
         let (cluster, node, volume) = with_db(&Shape::default()).await;
         let boot = cluster.boot(&node);
         if hibernates {
-            cluster.hibernate(&node)
+            cluster.hibernate(&node);
         } else {
-            cluster.suspend(&node)
+            cluster.suspend(&node);
         }
         assert!(cluster.writers(&volume).is_empty());
         cluster.run_for(seconds(120)).await;

@@ -85,7 +85,7 @@ async fn a_job_that_fails_too_often_has_failed() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_job_replaces_a_pod_that_is_being_deleted_at_once_wherever_it_runs() {
+async fn a_job_replaces_a_pod_that_is_being_deleted_before_it_is_gone() {
     let cluster = Cluster::up(&Shape::default()).await;
     cluster.job("act", 3600).unwrap();
     let running = |c: &Cluster| pods(c, "act-").iter().any(|pod| pod["status"]["phase"] == "Running");

@@ -15,6 +15,8 @@ use crate::{
     volumes::{self, PodVolume},
 };
 
+/// How often upstream's volume manager looks.
+const LOOP: Duration = Duration::from_millis(100);
 /// The first wait of a volume's check that failed; doubled each time, up to [`BACKOFF_LIMIT`] (upstream's
 /// `exponentialbackoff`).
 const BACKOFF: Duration = Duration::from_millis(500);
@@ -149,11 +151,18 @@ impl Worker {
     /// When it wants to go on by itself.
     pub(super) fn due(&self, connected: bool) -> Option<Duration> {
         match self.stage {
-            Stage::Waiting { retry, .. } => connected.then_some(retry),
+            Stage::Waiting { retry, .. } => Some(retry).filter(|retry| connected && *retry != Duration::MAX),
             Stage::Starting { at } => Some(at),
             Stage::Stopping { kill_at, killed } => (!killed).then_some(kill_at),
             Stage::Ended { unmounted_at, .. } => (connected || !self.in_use.is_empty()).then_some(unmounted_at),
             Stage::Running | Stage::Told => None,
+        }
+    }
+
+    /// The API knows now which volumes are in use here.
+    pub(super) fn volumes_are_reported(&mut self, now: Duration) {
+        if let Stage::Waiting { retry: retry @ Duration::MAX, .. } = &mut self.stage {
+            *retry = now + LOOP;
         }
     }
 
@@ -210,7 +219,12 @@ impl Worker {
         if let Some(volumes) = ctx.api.read(|store| volumes::of_pod(store, &self.pod)) {
             self.in_use = attachable(&volumes);
             self.volumes = volumes;
-            if self.in_use.iter().all(|name| around.reported.contains(name) && around.attached.contains(name)) {
+            if !self.in_use.iter().all(|name| around.reported.contains(name)) {
+                // Not a failure: the next report wakes it.
+                self.stage = Stage::Waiting { retry: Duration::MAX, backoff };
+                return;
+            }
+            if self.in_use.iter().all(|name| around.attached.contains(name)) {
                 self.stage = Stage::Starting { at: ctx.now + ctx.dice.millis(300, 1_200) };
                 return;
             }
