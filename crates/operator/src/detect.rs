@@ -4,12 +4,12 @@
 
 use std::collections::BTreeMap;
 
-use palisade_api::{NodeFencingRequest, NodeRemedy};
+use palisade_api::NodeRemedy;
 use palisade_core::detect::Finding;
 use palisade_core::detect::lease::Others;
 use palisade_core::detect::sight::Sight;
 use palisade_core::detect::witness::{Place, Witness};
-use palisade_core::ident::NodeName;
+use palisade_core::ident::{NodeName, Uid};
 use palisade_core::request::Request;
 use palisade_core::request::filing::{Filed, Filing};
 use palisade_core::resolve::{Look, Rule, default_rules, rules, selects};
@@ -111,7 +111,7 @@ impl Detect {
     }
 
     /// Which claims become requests now. One open request of ours for a node is enough.
-    pub(crate) fn to_file(&mut self, view: &View, requests: &[Request], now: Tick) -> Vec<ToFile> {
+    pub(crate) fn claims(&mut self, view: &View, requests: &[Request], now: Tick) -> Vec<ToFile> {
         let mut file = Vec::new();
         let remedies: Vec<(&str, &NodeRemedy)> = view.remedies.iter().map(|(name, one)| (name.as_str(), one)).collect();
         for (node, track) in &view.nodes {
@@ -134,10 +134,9 @@ impl Detect {
     }
 
     /// A request was made for a claim.
-    pub(crate) fn filed(&mut self, node: &NodeName, rule: &str, request: &NodeFencingRequest, now: Tick) {
-        let uid = request.metadata.uid.clone().unwrap_or_default();
+    pub(crate) fn filed(&mut self, node: &NodeName, rule: &str, request: Uid, now: Tick) {
         let filed = self.filed.entry((node.clone(), rule.into())).or_default();
-        filed.filed(palisade_core::ident::Uid::new(uid), now);
+        filed.filed(request, now);
     }
 }
 

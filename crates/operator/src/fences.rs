@@ -94,7 +94,7 @@ impl Live {
     fn take(&mut self, object: &NodeFence) -> Result<(), durable::Unreadable> {
         let fence = read(object)?;
         self.became(fence);
-        self.object = Box::new(object.clone());
+        *self.object = object.clone();
         self.wake = None;
         Ok(())
     }
@@ -156,8 +156,12 @@ impl Live {
         match self.state.fence.phase {
             Phase::Isolated { .. } => releasing,
             Phase::Returning | Phase::Recovering(_) => self.state.fence.released_any(),
-            Phase::New | Phase::Isolating(_) | Phase::PoweringOff(_) | Phase::PoweringOn(_) => false,
-            Phase::Final(_) | Phase::Failed { .. } => false,
+            Phase::New
+            | Phase::Isolating(_)
+            | Phase::PoweringOff(_)
+            | Phase::PoweringOn(_)
+            | Phase::Final(_)
+            | Phase::Failed { .. } => false,
         }
     }
 

@@ -182,7 +182,7 @@ impl Operator {
                     tracing::info!(why, "a request is looked at again");
                 }
                 if let Some((node, rule, made)) = outcome.filed {
-                    self.detect.filed(&node, &rule, &made, now);
+                    self.detect.filed(&node, &rule, Uid::new(made.uid().unwrap_or_default()), now);
                     self.view.requests.insert(Uid::new(made.uid().unwrap_or_default()), *made);
                 }
                 if let Some(written) = outcome.written {
@@ -328,19 +328,14 @@ impl Operator {
     }
 
     fn file(&mut self, all: &[Request], now: Tick) {
-        for claim in self.detect.to_file(&self.view, all, now) {
+        for claim in self.detect.claims(&self.view, all, now) {
             let facts = self.view.nodes.get(&claim.node).and_then(|track| track.facts.as_ref());
             let Some(uid) = facts.map(|facts| facts.uid.clone()) else { continue };
             if let Some(track) = self.view.nodes.get_mut(&claim.node) {
                 track.failures.push(now);
             }
             // Noted at once, so that the next turn does not file it again; the real one takes its place.
-            self.detect.filed(
-                &claim.node,
-                &claim.rule.name,
-                &palisade_api::NodeFencingRequest::new("", Default::default()),
-                now,
-            );
+            self.detect.filed(&claim.node, &claim.rule.name, Uid::default(), now);
             let (context, hold, news) = (self.context.clone(), self.hold.clone(), self.news.clone());
             tokio::spawn(async move {
                 let outcome = requests::file(context, hold, claim, uid).await;

@@ -83,12 +83,11 @@ impl Wire for Lossy {
                     let latency = Duration::from_micros(200 + state.dice.below(1 + state.losses.latency * 500));
                     (latest.filter(|until| *until > Instant::now()), latency)
                 });
-                match wait {
-                    Some(until) => tokio::time::sleep_until(until).await,
-                    None => {
-                        tokio::time::sleep(latency).await;
-                        return Delivery::Deliver;
-                    }
+                if let Some(until) = wait {
+                    tokio::time::sleep_until(until).await;
+                } else {
+                    tokio::time::sleep(latency).await;
+                    return Delivery::Deliver;
                 }
             }
         }
