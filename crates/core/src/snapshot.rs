@@ -49,6 +49,8 @@ pub struct NodeView {
     pub ready: Ready,
     /// The lease has been silent for longer than the detector allows.
     pub lease_silent: bool,
+    /// A renewal is overdue: not silent yet, and perhaps about to be.
+    pub lease_late: bool,
     /// When this process last saw the lease move; `None`: not since it started, so the silence is older than we are.
     pub last_renewal: Option<Tick>,
     /// What runs there, if it was listed.
@@ -67,6 +69,12 @@ impl NodeView {
     /// Whether the node counts as down: a silent lease outranks a Ready condition, which may be 50 s old.
     pub fn down(&self) -> bool {
         self.lease_silent || self.ready != Ready::True
+    }
+
+    /// Whether it is down or may turn out to be: nodes that die together fall silent one after the other, up to a whole
+    /// renewal apart, and the first of them must not be taken for the only one.
+    pub fn suspect(&self) -> bool {
+        self.down() || self.lease_late
     }
 }
 

@@ -29,6 +29,8 @@ use crate::view::{NodeTrack, version};
 const AGAIN: Span = Span::millis(500);
 /// How soon a list is made again while pods or attachments are waited for.
 const RELIST: Span = Span::secs(1);
+/// How soon it is made again otherwise.
+const RELIST_SLOWLY: Span = Span::secs(5);
 
 /// One live fence.
 #[derive(Debug)]
@@ -130,8 +132,7 @@ impl Live {
     /// Asks `core` what to do.
     pub(crate) fn decide(&mut self, around: &Around<'_>) -> Decision {
         let now = around.now;
-        let waiting = self.listing.is_some() && now >= self.listed_at + RELIST && self.wants_list();
-        if waiting {
+        if self.relist().is_some_and(|every| now >= self.listed_at + every) {
             self.listing = None;
         }
         let seen = self.observations(around);
@@ -140,7 +141,7 @@ impl Live {
         // A record becomes the state only when its write went through.
         self.state = if records { State { fence: self.state.fence.clone(), memory: next.memory } } else { next };
         self.waits = decision.waits.as_ref().map(ToString::to_string).unwrap_or_default();
-        let again = if self.wants_list() { Some(now + RELIST) } else { None };
+        let again = self.relist().map(|every| now + every);
         self.wake = match (decision.look_again, again) {
             (Some(one), Some(other)) => Some(one.min(other)),
             (one, other) => one.or(other).or(Some(now + Span::secs(5))),
@@ -148,20 +149,19 @@ impl Live {
         decision
     }
 
-    /// Whether pods or attachments of the node may change without a word to us.
-    fn wants_list(&self) -> bool {
+    /// How soon pods and attachments of the node, which may change without a word to us, are listed again.
+    fn relist(&self) -> Option<Span> {
         use palisade_core::fence::{Phase, ReleaseState};
         let unfinished = |state| state > ReleaseState::Intended && state < ReleaseState::Detached;
         let releasing = self.state.fence.releases.iter().any(|release| unfinished(release.state));
         match self.state.fence.phase {
-            Phase::Isolated { .. } => releasing,
-            Phase::Returning | Phase::Recovering(_) => self.state.fence.released_any(),
-            Phase::New
-            | Phase::Isolating(_)
-            | Phase::PoweringOff(_)
+            Phase::Isolated { .. } if releasing => Some(RELIST),
+            Phase::Isolated { .. }
             | Phase::PoweringOn(_)
-            | Phase::Final(_)
-            | Phase::Failed { .. } => false,
+            | Phase::Returning
+            | Phase::Recovering(_)
+            | Phase::Final(_) => Some(RELIST_SLOWLY),
+            Phase::New | Phase::Isolating(_) | Phase::PoweringOff(_) | Phase::Failed { .. } => None,
         }
     }
 

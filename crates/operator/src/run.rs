@@ -34,7 +34,7 @@ use crate::fences::{Around, Fences, Live};
 use crate::leader::{self, Hold, Term};
 use crate::news::News;
 use crate::requests::{self, Requests};
-use crate::snapshot::{Workloads, snapshot};
+use crate::snapshot::{FRESH, Workloads, snapshot};
 use crate::view::{Seen, View};
 use crate::watch;
 
@@ -45,8 +45,6 @@ const KEEP: Span = Span::secs(10);
 const KEEP_SOON: Span = Span::secs(1);
 /// How often history is looked through.
 const AGE: Span = Span::secs(60);
-/// What runs on a node that is asked about is listed again after this time.
-const WORKLOAD: Span = Span::secs(30);
 
 /// Runs the operator until `stop` resolves; then gives up the lease.
 pub async fn run(context: Context, stop: impl Future<Output = ()>) {
@@ -365,7 +363,7 @@ impl Operator {
     fn turn_requests(&mut self, snapshot: &Snapshot, policy: &Policy, sight: Sight, now: Tick) -> Tick {
         let waiting: Vec<NodeName> = self.requests.waiting().map(|request| request.node.clone()).collect();
         for node in waiting {
-            let fresh = self.workloads.get(&node).is_some_and(|(_, at)| now < *at + WORKLOAD);
+            let fresh = self.workloads.get(&node).is_some_and(|(_, at)| now < *at + FRESH);
             if !fresh && self.listing.insert(node.clone()) {
                 self.list_workload(node);
             }

@@ -15,6 +15,9 @@ use crate::view::View;
 /// What runs on nodes, as far as somebody listed it, and when.
 pub(crate) type Workloads = BTreeMap<NodeName, (WorkloadView, Tick)>;
 
+/// What was listed longer ago says nothing any more.
+pub(crate) const FRESH: Span = Span::secs(30);
+
 /// The cluster as vetting sees it.
 pub(crate) fn snapshot(view: &View, watch: &Watch, workloads: &Workloads, sight: Sight, now: Tick) -> Snapshot {
     let mut nodes = BTreeMap::new();
@@ -36,8 +39,9 @@ pub(crate) fn snapshot(view: &View, watch: &Watch, workloads: &Workloads, sight:
                 deleting: facts.deleting,
                 ready: facts.ready,
                 lease_silent,
+                lease_late: track.lease_late(name, sight, now),
                 last_renewal: track.memory.lease.last_renewal(),
-                workload: workloads.get(name).map(|(seen, _)| *seen),
+                workload: workloads.get(name).filter(|(_, at)| now < *at + FRESH).map(|(seen, _)| *seen),
                 storage: Vec::new(),
                 kdump: None,
                 witnesses: track.memory.witnesses.views(),

@@ -148,7 +148,7 @@ fn strike(world: &mut Embedded, wire: &Lossy, fault: &Fault, plan: &Plan, fences
     }
 }
 
-/// Everything works again; whoever is off and nobody's business is switched on.
+/// Everything works again, and somebody walks through the rack and switches on whatever is off.
 fn mend(cluster: &Cluster) {
     for number in 1..=NODES {
         let node = format!("n{number}");
@@ -157,12 +157,7 @@ fn mend(cluster: &Cluster) {
         }
         cluster.kubelet_resume(&node);
         cluster.bmc(&node).set(Behaviour::Honest);
-        let fenced = cluster
-            .api()
-            .kind(names::GROUP, "NodeFence")
-            .and_then(|kind| cluster.api().get(&Key::cluster(kind, &node)))
-            .is_some();
-        if !fenced && cluster.power(&node) != Some(Power::On) {
+        if cluster.power(&node) != Some(Power::On) {
             cluster.outside_on(&node);
         }
     }

@@ -1,6 +1,7 @@
 //! Automaton / returning: wait until the node is healthy and clean; then recover it and undo what was done.
 
 use super::boots;
+use super::finish::give_slot_back;
 use super::isolated::lift_out_of_service;
 use super::isolating::fail;
 use super::{Next, Turn, go, guard};
@@ -57,7 +58,9 @@ pub(super) fn returning(turn: &Turn<'_>) -> Next {
 fn not_healthy(turn: &Turn<'_>) -> Next {
     let (fence, seen) = (turn.fence, turn.seen);
     if fence.stopped {
-        return Next::Wait(WaitReason::Stopped, Some(turn.now + seen.release.look_again));
+        // It may wait for days: the budget of others must not wait with it.
+        let wait = Next::Wait(WaitReason::Stopped, Some(turn.now + seen.release.look_again));
+        return give_slot_back(turn).unwrap_or(wait);
     }
     let left = seen.settings.recovery_timeout - turn.waited;
     if left == Span::ZERO {

@@ -51,7 +51,7 @@ fn name_of(brake: &DomainBrake, target: &NodeView) -> String {
 #[derive(Clone, Copy, Default)]
 struct Count {
     size: u32,
-    /// Nodes that are down now.
+    /// Nodes that are down now, or about to be.
     seen_down: u32,
     /// The same, and the target, which will be.
     down: u32,
@@ -98,7 +98,7 @@ impl<'a> Tally<'a> {
             if announced(case, name, node) {
                 continue;
             }
-            let (down, is_target) = (node.down(), *name == case.claim.target);
+            let (down, is_target) = (node.suspect(), *name == case.claim.target);
             cluster.add(down, is_target);
             for (brake, home, count) in &mut domains {
                 if node.labels.get(&brake.topology_key) == *home {

@@ -293,6 +293,7 @@ impl World {
         let view = NodeView {
             ready,
             lease_silent: fact.flag("silent") || (ready == Ready::Unknown && !fact.flag("renewing")),
+            lease_late: fact.flag("late"),
             last_renewal: self.ago(fact, "renewed")?,
             deleting: fact.flag("deleting"),
             taints: fact.list("taints"),

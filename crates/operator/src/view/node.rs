@@ -159,6 +159,11 @@ impl NodeTrack {
         self.memory.lease.silence(node, sight, now).is_ok_and(|silence| silence.missed >= SILENT)
     }
 
+    /// Whether a renewal is overdue.
+    pub(crate) fn lease_late(&self, node: &NodeName, sight: Sight, now: Tick) -> bool {
+        self.memory.lease.silence(node, sight, now).is_ok_and(|silence| silence.missed > 0)
+    }
+
     /// Forgets a time of health that a silence has ended.
     pub(crate) fn note_silence(&mut self, silent: bool) {
         if silent {
