@@ -3,6 +3,9 @@
 #![forbid(unsafe_code)]
 
 mod crds;
+mod demo;
+
+use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
@@ -18,10 +21,13 @@ struct Arguments {
 enum Command {
     /// Print the custom resource definitions as YAML, for `kubectl apply -f -`
     Crds,
+    /// Watch a failover on an embedded cluster, with nothing to install
+    Demo(demo::Options),
 }
 
-fn main() -> anyhow::Result<()> {
+fn main() -> anyhow::Result<ExitCode> {
     match Arguments::parse().command {
-        Command::Crds => crds::print(&mut std::io::stdout().lock()),
+        Command::Crds => crds::print(&mut std::io::stdout().lock()).map(|()| ExitCode::SUCCESS),
+        Command::Demo(options) => demo::run(&options),
     }
 }
