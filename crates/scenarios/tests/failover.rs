@@ -24,10 +24,7 @@ async fn a_node_loses_its_power_and_its_database_moves() {
         .run_until(Duration::from_secs(120), |cluster| cluster.is_ready("db-0") && cluster.node_of("db-0") != home)
         .await;
     let fences = world.cluster.api().kind("palisade.dev", "NodeFence").unwrap();
-    let back = world
-        .cluster
-        .run_until(Duration::from_secs(600), |cluster| cluster.api().list(fences).is_empty())
-        .await;
+    let back = world.cluster.run_until(Duration::from_secs(600), |cluster| cluster.api().list(fences).is_empty()).await;
     for change in world.cluster.api().changes_since(before).unwrap() {
         if change.at >= died {
             let said = change.new.as_ref().map(|new| {
