@@ -130,7 +130,8 @@ impl Live {
     /// Asks `core` what to do.
     pub(crate) fn decide(&mut self, around: &Around<'_>) -> Decision {
         let now = around.now;
-        let waiting = self.listing.is_some() && now >= self.listed_at + RELIST && self.wants_list();
+        let gone = around.track.is_none_or(|track| track.facts.is_none());
+        let waiting = self.listing.is_some() && now >= self.listed_at + RELIST && self.wants_list(gone);
         if waiting {
             self.listing = None;
         }
@@ -140,7 +141,7 @@ impl Live {
         // A record becomes the state only when its write went through.
         self.state = if records { State { fence: self.state.fence.clone(), memory: next.memory } } else { next };
         self.waits = decision.waits.as_ref().map(ToString::to_string).unwrap_or_default();
-        let again = if self.wants_list() { Some(now + RELIST) } else { None };
+        let again = if self.wants_list(gone) { Some(now + RELIST) } else { None };
         self.wake = match (decision.look_again, again) {
             (Some(one), Some(other)) => Some(one.min(other)),
             (one, other) => one.or(other).or(Some(now + Span::secs(5))),
@@ -149,15 +150,17 @@ impl Live {
     }
 
     /// Whether pods or attachments of the node may change without a word to us.
-    fn wants_list(&self) -> bool {
+    fn wants_list(&self, node_gone: bool) -> bool {
         use palisade_core::fence::{Phase, ReleaseState};
         let unfinished = |state| state > ReleaseState::Intended && state < ReleaseState::Detached;
         let releasing = self.state.fence.releases.iter().any(|release| unfinished(release.state));
         match self.state.fence.phase {
             Phase::Isolated { .. } => releasing,
-            Phase::Returning | Phase::Recovering(_) => self.state.fence.released_any(),
+            // Without a Node, the machine waits until no pod names it.
+            Phase::Returning | Phase::Recovering(_) => node_gone || self.state.fence.released_any(),
             Phase::New | Phase::Isolating(_) | Phase::PoweringOff(_) | Phase::PoweringOn(_) => false,
-            Phase::Final(_) | Phase::Failed { .. } => false,
+            Phase::Final(_) => node_gone,
+            Phase::Failed { .. } => false,
         }
     }
 
