@@ -162,6 +162,8 @@ pub trait World: Look {
     async fn kubelet_hang(&mut self, node: &str) -> Told;
     /// A kubelet that hung goes on.
     async fn kubelet_resume(&mut self, node: &str) -> Told;
+    /// A kubelet starts anew; its pods go on.
+    async fn kubelet_restart(&mut self, node: &str) -> Told;
     /// A BMC behaves like this from now on.
     async fn bmc(&mut self, node: &str, behaves: Bmc) -> Told;
     /// The API server is gone, for everybody.

@@ -3,8 +3,10 @@
 //! `PALISADE_SEED=7` tells them with another seed; `PALISADE_TIMELINE=1` shows every write of a story that broke.
 #![allow(missing_docs, clippy::unwrap_used, clippy::panic, reason = "a test may fail loudly")]
 
+use std::sync::Arc;
 use std::time::Instant;
 
+use palisade_cluster::api::Change;
 use palisade_scenarios::catalogue::{self, Story};
 use palisade_scenarios::embedded::Embedded;
 use palisade_scenarios::world::World;
@@ -43,7 +45,7 @@ fn timeline(world: &Embedded) {
     let mut lines = Vec::new();
     let begin =
         world.cluster.clock().now().as_millisecond() - i64::try_from(world.cluster.elapsed().as_millis()).unwrap();
-    for change in world.cluster.api().changes_since(0).unwrap_or_default() {
+    for change in remembered(world) {
         let kind =
             change.new.as_ref().or(change.old.as_ref()).map(|object| object["kind"].to_string()).unwrap_or_default();
         if ["\"Lease\"", "\"CustomResourceDefinition\""].contains(&kind.as_str()) {
@@ -72,6 +74,16 @@ fn timeline(world: &Embedded) {
     for (at, line) in lines {
         println!("{:>10.3} {line}", at as f64 / 1000.0);
     }
+}
+
+/// Every write that the API still remembers.
+fn remembered(world: &Embedded) -> Vec<Arc<Change>> {
+    let (mut low, mut high) = (0, world.cluster.api().revision());
+    while low < high {
+        let middle = low + (high - low) / 2;
+        if world.cluster.api().changes_since(middle).is_ok() { high = middle } else { low = middle + 1 }
+    }
+    world.cluster.api().changes_since(low).unwrap_or_default()
 }
 
 #[test]

@@ -64,6 +64,11 @@ impl World for Embedded {
         Ok(())
     }
 
+    async fn kubelet_restart(&mut self, node: &str) -> Told {
+        self.cluster.kubelet_restart(node);
+        Ok(())
+    }
+
     async fn bmc(&mut self, node: &str, behaves: Bmc) -> Told {
         self.cluster.bmc(node).set(match behaves {
             Bmc::Honest => Behaviour::Honest,

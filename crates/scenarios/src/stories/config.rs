@@ -55,8 +55,7 @@ pub async fn request_for_nobody(world: &mut impl World) -> Told {
     world.create(Kind::Request, super::things::request("who", "n99", "Fence")).await?;
     world.power_off(&home).await?;
     moved_and_clean(world, &home).await?;
-    let phase = world.request_of("n99").map(|request| request.status.unwrap_or_default().phase);
-    expect(phase == Some(palisade_api::request::Phase::Rejected), "the request is rejected")
+    expect(world.result_of("n99") == Some(palisade_api::request::RequestResult::NodeGone), "the request is answered")
 }
 
 /// A request from a namespace that the policy does not list is refused, whoever made it.

@@ -1,9 +1,9 @@
 //! Device: BMCs that lie, refuse, are late, or are not there.
 
-use palisade_api::fence::FencePhase;
+use palisade_api::fence::{FencePhase, ReleaseState};
 
-use super::{clean, comes_to, database, expect, moved, moved_and_clean, nothing_released};
-use crate::world::{Bmc, Link, Look, Switched, Told, World};
+use super::{clean, comes_to, database, expect, moved, moved_and_clean, nothing_released, release_comes_to};
+use crate::world::{Bmc, Kind, Link, Look, Switched, Told, World};
 
 async fn cut_off_with(world: &mut impl World, behaves: Bmc) -> Told<String> {
     let home = database(world).await?;
@@ -48,9 +48,11 @@ pub async fn bmc_refuses(world: &mut impl World) -> Told {
     expect(world.fence_of(&home).and_then(|fence| fence.status?.reason).is_some(), "the fence says why")
 }
 
-/// A slow BMC, five seconds for each answer, is slow and nothing else.
+/// A BMC that takes three seconds for each answer is slow and nothing else, if it is given the time that a template gives by
+/// default: one call is several requests.
 pub async fn bmc_is_slow(world: &mut impl World) -> Told {
     let home = database(world).await?;
+    world.patch(Kind::Template, "bmc", serde_json::json!({ "spec": { "timeout": "25s" } })).await?;
     world.bmc(&home, Bmc::Slow(3)).await?;
     world.power_off(&home).await?;
     moved_and_clean(world, &home).await
@@ -84,8 +86,9 @@ pub async fn bmc_away_for_an_hour(world: &mut impl World) -> Told {
 pub async fn bmc_refuses_to_switch_on(world: &mut impl World) -> Told {
     let home = database(world).await?;
     world.power_off(&home).await?;
-    moved(world, &home, 60).await?;
+    release_comes_to(world, &home, ReleaseState::Removed).await?;
     world.bmc(&home, Bmc::Refuses).await?;
+    moved(world, &home, 60).await?;
     world.run_for(600).await;
     expect(world.fence_of(&home).is_some(), "the fence is still there")?;
     world.bmc(&home, Bmc::Honest).await?;

@@ -28,6 +28,8 @@ pub async fn node_deleted_and_made_again(world: &mut impl World) -> Told {
     comes_to(world, &home, FencePhase::Failed).await?;
     world.delete(Kind::Node, &home).await?;
     world.heal(&home, Link::Api).await?;
+    // A kubelet registers its Node when it starts, and never again.
+    world.kubelet_restart(&home).await?;
     world.run_until(300, "the Node is there again", |world| world.node_is_ready(&home)).await?;
     world.bmc(&home, Bmc::Honest).await?;
     clean(world, &home, 1200).await?;

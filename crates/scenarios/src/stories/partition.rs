@@ -62,11 +62,11 @@ pub async fn kubelet_hangs(world: &mut impl World) -> Told {
     expect(world.commands_to(&home).first() == Some(&Switched::Off), "it was switched off first")
 }
 
-/// A kubelet hangs for half a minute and goes on: a nuisance, not a failure.
+/// A kubelet hangs for eight seconds and goes on: a nuisance, not a failure.
 pub async fn kubelet_hangs_for_a_moment(world: &mut impl World) -> Told {
     let home = database(world).await?;
     world.kubelet_hang(&home).await?;
-    world.run_for(15).await;
+    world.run_for(8).await;
     world.kubelet_resume(&home).await?;
     world.hold_for(300, "nobody is fenced", |world: &dyn Look| world.fence_of(&home).is_none()).await
 }

@@ -80,7 +80,8 @@ pub async fn budget_of_one_with_two_dead(world: &mut impl World) -> Told {
             status.slot == palisade_api::fence::Slot::Held
         };
         most = most.max(both.iter().filter(|(_, node)| held(node)).count());
-        both.iter().all(|(pod, _)| world.is_ready(pod)) && both.iter().all(|(_, node)| world.node_is_clean(node))
+        both.iter().all(|(pod, node)| world.has_left(pod, node))
+            && both.iter().all(|(_, node)| world.node_is_clean(node))
     };
     world.run_until(1800, "both pods run, both nodes are clean", over).await?;
     expect(most == 1, "never two slots at once")
