@@ -3,7 +3,7 @@
 use palisade_api::fence::{FencePhase, ReleaseState};
 
 use super::{clean, comes_to, database, expect, moved, moved_and_clean, nothing_released, release_comes_to};
-use crate::world::{Bmc, Kind, Link, Look, Switched, Told, World};
+use crate::world::{Bmc, Link, Look, Switched, Told, World};
 
 async fn cut_off_with(world: &mut impl World, behaves: Bmc) -> Told<String> {
     let home = database(world).await?;
@@ -48,12 +48,10 @@ pub async fn bmc_refuses(world: &mut impl World) -> Told {
     expect(world.fence_of(&home).and_then(|fence| fence.status?.reason).is_some(), "the fence says why")
 }
 
-/// A BMC that takes three seconds for each answer is slow and nothing else, if it is given the time that a template gives by
-/// default: one call is several requests.
+/// A BMC that takes two seconds for each answer is slow and nothing else.
 pub async fn bmc_is_slow(world: &mut impl World) -> Told {
     let home = database(world).await?;
-    world.patch(Kind::Template, "bmc", serde_json::json!({ "spec": { "timeout": "25s" } })).await?;
-    world.bmc(&home, Bmc::Slow(3)).await?;
+    world.bmc(&home, Bmc::Slow(2)).await?;
     world.power_off(&home).await?;
     moved_and_clean(world, &home).await
 }
