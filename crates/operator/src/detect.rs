@@ -111,7 +111,7 @@ impl Detect {
     }
 
     /// Which claims become requests now. One open request of ours for a node is enough.
-    pub(crate) fn to_file(&mut self, view: &View, requests: &[Request], now: Tick) -> Vec<ToFile> {
+    pub(crate) fn claims(&mut self, view: &View, requests: &[Request], now: Tick) -> Vec<ToFile> {
         let mut file = Vec::new();
         let remedies: Vec<(&str, &NodeRemedy)> = view.remedies.iter().map(|(name, one)| (name.as_str(), one)).collect();
         for (node, track) in &view.nodes {

@@ -94,7 +94,7 @@ impl Live {
     fn take(&mut self, object: &NodeFence) -> Result<(), durable::Unreadable> {
         let fence = read(object)?;
         self.became(fence);
-        self.object = Box::new(object.clone());
+        *self.object = object.clone();
         self.wake = None;
         Ok(())
     }
@@ -158,9 +158,10 @@ impl Live {
             Phase::Isolated { .. } => releasing,
             // Without a Node, the machine waits until no pod names it.
             Phase::Returning | Phase::Recovering(_) => node_gone || self.state.fence.released_any(),
-            Phase::New | Phase::Isolating(_) | Phase::PoweringOff(_) | Phase::PoweringOn(_) => false,
             Phase::Final(_) => node_gone,
-            Phase::Failed { .. } => false,
+            Phase::New | Phase::Isolating(_) | Phase::PoweringOff(_) | Phase::PoweringOn(_) | Phase::Failed { .. } => {
+                false
+            }
         }
     }
 

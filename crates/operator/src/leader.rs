@@ -138,13 +138,11 @@ impl Candidate {
     /// Whether nobody has renewed it for so long that its holder has stopped acting.
     fn is_stale(&mut self, holder: &str, spec: &LeaseSpec, now: Instant) -> bool {
         let same = |seen: &&Sighting| seen.holder == holder && seen.renewed == spec.renew_time;
-        match self.seen.as_ref().filter(same) {
-            Some(seen) => now.duration_since(seen.at) >= PATIENCE,
-            None => {
-                self.seen = Some(Sighting { holder: holder.to_owned(), renewed: spec.renew_time.clone(), at: now });
-                false
-            }
+        if let Some(seen) = self.seen.as_ref().filter(same) {
+            return now.duration_since(seen.at) >= PATIENCE;
         }
+        self.seen = Some(Sighting { holder: holder.to_owned(), renewed: spec.renew_time.clone(), at: now });
+        false
     }
 
     fn leads(&mut self, began: Instant) {

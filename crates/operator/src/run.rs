@@ -7,6 +7,7 @@ use k8s_openapi::api::core::v1::Pod;
 use kube::ResourceExt;
 use kube::api::{Api, ListParams, PostParams};
 use palisade_api::policy::FencePolicySpec;
+use palisade_api::request::NodeFencingRequestSpec;
 use palisade_api::{FencePolicy, names};
 use palisade_core::detect::Standing;
 use palisade_core::detect::sight::{Sight, Watch};
@@ -309,7 +310,7 @@ impl Operator {
     }
 
     fn file(&mut self, all: &[palisade_core::request::Request], now: Tick) {
-        for claim in self.detect.to_file(&self.view, all, now) {
+        for claim in self.detect.claims(&self.view, all, now) {
             let facts = self.view.nodes.get(&claim.node).and_then(|track| track.facts.as_ref());
             let Some(uid) = facts.map(|facts| facts.uid.clone()) else { continue };
             if let Some(track) = self.view.nodes.get_mut(&claim.node) {
@@ -319,7 +320,7 @@ impl Operator {
             self.detect.filed(
                 &claim.node,
                 &claim.rule.name,
-                &palisade_api::NodeFencingRequest::new("", Default::default()),
+                &palisade_api::NodeFencingRequest::new("", NodeFencingRequestSpec::default()),
                 now,
             );
             let (context, hold, news) = (self.context.clone(), self.hold.clone(), self.news.clone());

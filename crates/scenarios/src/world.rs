@@ -126,8 +126,13 @@ impl Kind {
         match self {
             Self::Pod | Self::Claim | Self::StatefulSet | Self::ReplicaSet | Self::DaemonSet | Self::Event => "default",
             Self::Request => palisade_api::names::SYSTEM_NAMESPACE,
-            Self::Node | Self::PersistentVolume | Self::Definition => "",
-            Self::Policy | Self::Config | Self::Template | Self::Fence => "",
+            Self::Node
+            | Self::PersistentVolume
+            | Self::Definition
+            | Self::Policy
+            | Self::Config
+            | Self::Template
+            | Self::Fence => "",
         }
     }
 }

@@ -13,7 +13,7 @@ async fn a_node_loses_its_power_and_its_database_moves() {
     let mut world = Embedded::up(&shape).await;
     world.start("palisade-0");
     world.cluster.stateful_set("db", 1, Claim::ReadWriteOnce).unwrap();
-    world.cluster.run_until(Duration::from_secs(60), |cluster| cluster.is_ready("db-0")).await.unwrap();
+    world.cluster.run_until(Duration::from_mins(1), |cluster| cluster.is_ready("db-0")).await.unwrap();
     // Past the quiet period of a new operator.
     world.run_for(120).await;
     let home = world.cluster.node_of("db-0");
@@ -21,10 +21,10 @@ async fn a_node_loses_its_power_and_its_database_moves() {
     world.cluster.power_off(&home);
     let moved = world
         .cluster
-        .run_until(Duration::from_secs(120), |cluster| cluster.is_ready("db-0") && cluster.node_of("db-0") != home)
+        .run_until(Duration::from_mins(2), |cluster| cluster.is_ready("db-0") && cluster.node_of("db-0") != home)
         .await;
     let fences = world.cluster.api().kind("palisade.dev", "NodeFence").unwrap();
-    let back = world.cluster.run_until(Duration::from_secs(600), |cluster| cluster.api().list(fences).is_empty()).await;
+    let back = world.cluster.run_until(Duration::from_mins(10), |cluster| cluster.api().list(fences).is_empty()).await;
     for change in world.cluster.api().changes_since(before).unwrap() {
         if change.at >= died {
             let said = change.new.as_ref().map(|new| {

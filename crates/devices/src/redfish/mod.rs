@@ -59,7 +59,7 @@ impl Redfish {
         match answer.status() {
             StatusCode::OK => serde_json::from_slice(answer.body())
                 .map_err(|why| Failure::Unknown(format!("{path}: the answer is no JSON: {why}"))),
-            status => Err(refused_or_unknown(status, format!("GET {path}: {}", message::told(&answer)))),
+            status => Err(refused_or_unknown(status, &format!("GET {path}: {}", message::told(&answer)))),
         }
     }
 
@@ -115,7 +115,7 @@ impl Redfish {
         if status.is_success() || message::nothing_to_do(&answer) {
             return Ok(());
         }
-        Err(refused_or_unknown(status, format!("{word}: {}", message::told(&answer))))
+        Err(refused_or_unknown(status, &format!("{word}: {}", message::told(&answer))))
     }
 }
 
@@ -139,7 +139,7 @@ impl Device for Redfish {
 }
 
 /// A client error was refused; anything else may have been done all the same.
-fn refused_or_unknown(status: StatusCode, told: String) -> Failure {
+fn refused_or_unknown(status: StatusCode, told: &str) -> Failure {
     if status.is_client_error() && status != StatusCode::REQUEST_TIMEOUT && status != StatusCode::TOO_MANY_REQUESTS {
         Failure::Refused(format!("{status}, {told}"))
     } else {

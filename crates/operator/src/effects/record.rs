@@ -22,7 +22,7 @@ impl Hand {
         let fences: Api<NodeFence> = Api::all(self.context.client.clone());
         match fences.replace_status(self.node.as_str(), &PostParams::default(), &next).await {
             Ok(written) => {
-                self.fence = Box::new(written);
+                *self.fence = written;
                 Ok(Outcome::Recorded(self.fence.clone()))
             }
             // Whatever it was: what stands there now decides. A refused write and a lost reply look the same to a reader.
