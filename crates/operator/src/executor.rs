@@ -16,6 +16,7 @@ use palisade_core::observe::{CallAnswer, CallOutcome, ReadAnswer};
 use palisade_core::prove::{PlugRead, Sample, Seen};
 use palisade_core::resolve::call::{Call, Device as Target, THE_NODE, Value};
 use palisade_core::settings::{Action, Method};
+use palisade_core::snapshot::WitnessWord;
 use palisade_core::time::{Span, Tick};
 use palisade_devices::{Command, Device, Failure, Late, Permit, PowerState};
 
@@ -129,7 +130,7 @@ impl Executor {
         loop {
             let began = self.context.clock.tick();
             let seen = match how {
-                Some(target) => self.sample(target, plug).await,
+                Some(target) => self.sample_beside_the_kubelet(target, plug).await,
                 None => Seen::Unknown,
             };
             let sample = Sample { began, ended: self.context.clock.tick(), seen };
@@ -150,6 +151,18 @@ impl Executor {
         match (how, method.plugs.first()) {
             (Some(target), Some(plug)) => self.sample(target, plug).await,
             _ => Seen::Unknown,
+        }
+    }
+
+    /// I6: a device that says off while the kubelet answers contradicts what we see, and a contradiction is Unknown.
+    async fn sample_beside_the_kubelet(&self, target: &Target, plug: &str) -> Seen {
+        let look = self.context.probe.kubelet(&self.node);
+        match futures_util::future::join(self.sample(target, plug), look).await {
+            (Seen::Off, WitnessWord::Alive) => {
+                tracing::error!(node = %self.node, "the device says off, and the kubelet answers; nothing is believed");
+                Seen::Unknown
+            }
+            (seen, WitnessWord::Alive | WitnessWord::Silent | WitnessWord::Unknown) => seen,
         }
     }
 

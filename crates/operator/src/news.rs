@@ -69,6 +69,24 @@ pub(crate) enum News {
     Answered,
 }
 
+impl News {
+    /// Whether this could not have come without an answer of the API server. What devices and kubelets say, and what failed,
+    /// tells nothing about our own connection.
+    pub(crate) fn api_answered(&self) -> bool {
+        match self {
+            Self::Seen(_) | Self::NotUnderstood(_) | Self::Answered => true,
+            Self::Workload { seen, .. } => seen.is_some(),
+            Self::Requests(outcome) => outcome.failed.is_none(),
+            Self::Leads(_)
+            | Self::Done { .. }
+            | Self::Called { .. }
+            | Self::Read { .. }
+            | Self::Witness { .. }
+            | Self::Kept => false,
+        }
+    }
+}
+
 /// An object that cannot be understood.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct NotUnderstood {

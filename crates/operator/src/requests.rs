@@ -189,7 +189,7 @@ fn word(object: &NodeFencingRequest, request: &Request, view: &Snapshot, policy:
     match vet(&claim(object, request, None), view, policy, now) {
         Verdict::Admit => VetWord::Admit,
         Verdict::Hold { gate: GateName::DryRun, look_again, .. } => {
-            VetWord::DryRun { verdict: "WouldAdmit".into(), recheck: look_again }
+            VetWord::DryRun { verdict: "Admit".into(), recheck: look_again }
         }
         Verdict::Hold { gate, why, look_again } => VetWord::Hold {
             gate: gate.to_string().into(),

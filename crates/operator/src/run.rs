@@ -81,6 +81,8 @@ struct Operator {
     policy_asked: bool,
     /// When history was last looked through.
     aged: Tick,
+    /// Nodes whose FenceConfig makes no sense, and why, as people were told.
+    unusable: BTreeMap<NodeName, String>,
     /// When the ledger was last put in order, and whether that is under way.
     kept: Tick,
     keeping: bool,
@@ -103,6 +105,7 @@ impl Operator {
             listing: BTreeSet::new(),
             policy_asked: false,
             aged: Tick::START,
+            unusable: BTreeMap::new(),
             kept: Tick::START,
             keeping: false,
         }
@@ -134,7 +137,9 @@ impl Operator {
 
     fn take(&mut self, news: News) {
         let now = self.now();
-        self.watch.answered(self.policy.observer_fresh, now);
+        if news.api_answered() {
+            self.watch.answered(self.policy.observer_fresh, now);
+        }
         match news {
             News::Seen(seen) => {
                 let (policy, fences) = (matches!(seen, Seen::Policy(_)), matches!(seen, Seen::Fence(_)));
@@ -383,7 +388,7 @@ impl Operator {
         let mut wake = now + AT_LEAST;
         let nodes: Vec<NodeName> = self.fences.keys().cloned().collect();
         for node in nodes {
-            let resolved = self.resolved(&node);
+            let resolved = self.usable(&node);
             let vetted = self.vetted(&node, snapshot, policy, now);
             let cleared = self.evidence_cleared(&node);
             let Some(live) = self.fences.get_mut(&node) else { continue };
@@ -470,7 +475,7 @@ impl Operator {
     }
 
     /// How this node is fenced; nothing if its config makes no sense, which then says so.
-    fn resolved(&self, node: &NodeName) -> Option<Resolved> {
+    fn resolved(&self, node: &NodeName) -> Result<Resolved, String> {
         let configs: BTreeMap<_, _> = self.view.configs.iter().map(|(name, one)| (name.as_str(), &one.spec)).collect();
         let templates = self.view.templates.iter().map(|(name, one)| (name.as_str(), &one.spec)).collect();
         let none = BTreeMap::new();
@@ -480,7 +485,28 @@ impl Operator {
         let wanted = Wanted { node, stay_off, revoking: &BTreeSet::new() };
         let resolved = resolve::config_for(node, labels, &configs)
             .and_then(|(name, spec)| resolve::settings(name, spec, &templates, wanted));
-        resolved.inspect_err(|why| tracing::debug!(%node, %why, "no usable FenceConfig")).ok()
+        resolved.map_err(|why| why.to_string())
+    }
+
+    /// The same for a node with a live fence: people are told once why there is none.
+    fn usable(&mut self, node: &NodeName) -> Option<Resolved> {
+        match self.resolved(node) {
+            Ok(resolved) => {
+                self.unusable.remove(node);
+                Some(resolved)
+            }
+            Err(why) => {
+                if self.unusable.get(node) != Some(&why) {
+                    tracing::error!(%node, why, "no usable FenceConfig; the fence is held");
+                    if let Some(fence) = self.view.fences.get(node) {
+                        let about = events::about(fence);
+                        events::tell(&self.context, &self.news, about, Tone::Warning, "ConfigUnusable", &why);
+                    }
+                    self.unusable.insert(node.clone(), why);
+                }
+                None
+            }
+        }
     }
 
     /// What vetting says of a fence that has not begun.
@@ -524,7 +550,7 @@ impl Operator {
                 });
             }
             WitnessKind::BmcPower => {
-                let Some(resolved) = self.resolved(&node) else { return };
+                let Ok(resolved) = self.resolved(&node) else { return };
                 let Some(method) = power_method(&resolved) else { return };
                 let executor = Executor {
                     context: self.context.clone(),

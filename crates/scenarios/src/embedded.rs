@@ -1,7 +1,11 @@
 //! The embedded world: the embedded cluster with Palisade installed in it as on any other.
 
 mod install;
+mod network;
 mod reach;
+mod sights;
+mod verbs;
+mod watchdog;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -13,13 +17,18 @@ use palisade_operator::{Clock, Context, Native};
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
+use self::network::Network;
 use self::reach::{Bmcs, Kubelets};
+use self::watchdog::Watchdog;
+use crate::world::Needs;
 
 /// The embedded cluster, and the operators that run in it.
 pub struct Embedded {
     /// The cluster.
     pub cluster: Cluster,
     server: Server,
+    network: Network,
+    watchdog: Watchdog,
     replicas: BTreeMap<String, Replica>,
 }
 
@@ -27,6 +36,8 @@ pub struct Embedded {
 struct Replica {
     stop: Option<oneshot::Sender<()>>,
     task: JoinHandle<()>,
+    /// The node whose fate it shares.
+    node: Option<String>,
 }
 
 impl Embedded {
@@ -34,11 +45,19 @@ impl Embedded {
     pub async fn up(shape: &Shape) -> Self {
         let cluster = Cluster::up(shape).await;
         install::everything(&cluster, shape.nodes);
-        let server = Server::new(cluster.api().clone());
-        Self { cluster, server, replicas: BTreeMap::new() }
+        let network = Network::default();
+        let server = Server::over(cluster.api().clone(), Arc::new(network.clone()));
+        let watchdog = Watchdog::over(&cluster);
+        Self { cluster, server, network, watchdog, replicas: BTreeMap::new() }
     }
 
-    /// The same with something between the operators and the API server.
+    /// A world as a story needs it.
+    pub async fn for_story(needs: &Needs, seed: u64) -> Self {
+        let (nodes, zones) = (needs.nodes, needs.zones);
+        Self::up(&Shape { nodes, zones, seed, ..Shape::default() }).await
+    }
+
+    /// The same with something else between the operators and the API server.
     pub async fn over(shape: &Shape, wire: Arc<dyn Wire>) -> Self {
         let mut world = Self::up(shape).await;
         world.server = Server::over(world.cluster.api().clone(), wire);
@@ -47,6 +66,10 @@ impl Embedded {
 
     /// Starts an operator process of this name.
     pub fn start(&mut self, name: &str) {
+        self.start_replica(name, None);
+    }
+
+    fn start_replica(&mut self, name: &str, node: Option<&str>) {
         let cluster_clock = self.cluster.clock().clone();
         let context = Context {
             client: self.server.client(name),
@@ -60,12 +83,14 @@ impl Embedded {
         let task = tokio::spawn(palisade_operator::run(context, async move {
             let _ = stopped.await;
         }));
-        self.replicas.insert(name.to_owned(), Replica { stop: Some(stop), task });
+        self.replicas.insert(name.to_owned(), Replica { stop: Some(stop), task, node: node.map(ToOwned::to_owned) });
     }
 
     /// Ends an operator process in the middle of whatever it does.
     pub fn crash(&mut self, name: &str) {
         if let Some(replica) = self.replicas.remove(name) {
+            // What it had sent may still arrive; nothing more is sent, and nobody hears the answers.
+            self.network.set_cut(name, true);
             replica.task.abort();
         }
     }
@@ -83,6 +108,12 @@ impl Embedded {
     /// Lets time pass.
     pub async fn run_for(&self, seconds: u64) {
         self.cluster.run_for(Duration::from_secs(seconds)).await;
+    }
+
+    /// The operators that share this node's fate.
+    fn replicas_on(&self, node: &str) -> Vec<String> {
+        let there = self.replicas.iter().filter(|(_, replica)| replica.node.as_deref() == Some(node));
+        there.map(|(name, _)| name.clone()).collect()
     }
 }
 

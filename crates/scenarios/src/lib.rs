@@ -1,4 +1,16 @@
 //! Scenarios: what happens to a cluster, as short stories; and the embedded world with the operator in it.
+//!
+//! | room | is |
+//! |---|---|
+//! | [`world`] | the verbs that a story may use |
+//! | [`look`] | what a story may look at |
+//! | [`stories`] | the stories, one file per theme |
+//! | [`catalogue`] | all of them by name |
+//! | [`embedded`] | the embedded cluster as a world |
 #![forbid(unsafe_code)]
 
+pub mod catalogue;
 pub mod embedded;
+pub mod look;
+pub mod stories;
+pub mod world;

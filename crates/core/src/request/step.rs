@@ -20,6 +20,9 @@ const LEAST_LOST: Span = Span::secs(15);
 /// And at most.
 const MOST_LOST: Span = Span::mins(60);
 
+/// Numbers that only grow older are not worth a write at every look.
+const NUMBERS_APART: Span = Span::secs(5);
+
 /// One decision: where the request goes, and what is to be done for it.
 struct Turn {
     life: Life,
@@ -66,6 +69,15 @@ impl Turn {
     }
 }
 
+/// Whether two reasons differ at most in the numbers of the same gate.
+fn same_words(one: &RequestReason, other: &RequestReason) -> bool {
+    let words = |why: &RequestReason| match why {
+        RequestReason::HeldByGate { gate, why, .. } => Some((gate.clone(), why.clone())),
+        _ => None,
+    };
+    one == other || words(one).is_some_and(|words_of_one| words(other) == Some(words_of_one))
+}
+
 impl Request {
     /// One step of its life. The status is written only when it says something new.
     pub fn step(mut self, seen: &Seen, sight: Sight, now: Tick) -> Step {
@@ -78,11 +90,14 @@ impl Request {
             return Step { request: self, effects: Vec::new(), look_again: None };
         };
         let bound = self.bind(seen);
-        let news = bound || self.life != turn.life || self.why.as_ref() != Some(&turn.why);
+        let moved = self.life != turn.life || !self.why.as_ref().is_some_and(|why| same_words(why, &turn.why));
         self.life = turn.life;
-        self.why = Some(turn.why.clone());
         self.keep_time(sight, now);
-        let news = news || self.time_is_due();
+        let renumbered = self.why.as_ref() != Some(&turn.why) && self.waited.unwritten() >= NUMBERS_APART;
+        let news = bound || moved || renumbered || self.time_is_due();
+        if news {
+            self.why = Some(turn.why.clone());
+        }
         let look_again = turn.look_again.map(|at| at.since(now));
         let write = news.then(|| self.write(turn.why, look_again));
         let effects = turn.first.into_iter().chain(write).collect();

@@ -7,7 +7,7 @@
 mod message;
 mod system;
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
 use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE};
@@ -27,6 +27,9 @@ pub struct Redfish {
     /// Scheme and authority, such as `https://bmc-1.example:443`.
     base: String,
     credentials: Credentials,
+    /// The system whose identity was asked for last: a command right after it does not read it again, as a slow BMC would
+    /// use up the time in which the command may be sent.
+    identified: Mutex<Option<(String, System)>>,
 }
 
 /// How we log in. Its Debug shows no secret.
@@ -48,7 +51,7 @@ impl Redfish {
     /// The service at `base`.
     pub fn new(transport: Arc<dyn Transport>, base: impl Into<String>, credentials: Credentials) -> Self {
         let base = base.into().trim_end_matches('/').to_owned();
-        Self { transport, base, credentials }
+        Self { transport, base, credentials, identified: Mutex::default() }
     }
 
     async fn get(&self, path: &str) -> Result<Value, Failure> {
@@ -98,7 +101,11 @@ impl Redfish {
     }
 
     async fn reset(&self, plug: &str, command: Command, permit: &dyn Permit) -> Result<(), Failure> {
-        let system = self.system(plug).await?;
+        let identified = self.identified.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let system = match identified.filter(|(known, _)| known == plug) {
+            Some((_, system)) => system,
+            None => self.system(plug).await?,
+        };
         let (target, word) = system.reset(command)?;
         let body = json!({ "ResetType": word });
         // The last look at the clock is here, after every request that only prepares.
@@ -122,7 +129,12 @@ impl Device for Redfish {
     }
 
     fn identity<'a>(&'a self, plug: &'a str) -> Answer<'a, Identity> {
-        Box::pin(async move { Ok(self.system(plug).await?.identity) })
+        Box::pin(async move {
+            let system = self.system(plug).await?;
+            let identity = system.identity.clone();
+            *self.identified.lock().unwrap_or_else(PoisonError::into_inner) = Some((plug.to_owned(), system));
+            Ok(identity)
+        })
     }
 }
 

@@ -1,0 +1,120 @@
+//! Catalogue: every story by name, with what it needs.
+
+use futures_util::future::LocalBoxFuture;
+
+use crate::stories::{admin, api, config, crash, device, leader, meddling, partition, power, returns, storm, workload};
+use crate::world::{Needs, Told, World};
+
+/// A story.
+pub struct Story<W> {
+    /// Its name, as in `--scenario`.
+    pub name: &'static str,
+    /// What it is about, in one sentence.
+    pub about: &'static str,
+    /// What it needs.
+    pub needs: Needs,
+    tell: for<'a> fn(&'a mut W) -> LocalBoxFuture<'a, Told>,
+}
+
+impl<W: World> Story<W> {
+    /// Tells it in a world.
+    pub async fn tell(&self, world: &mut W) -> Told {
+        (self.tell)(world).await
+    }
+}
+
+macro_rules! catalogue {
+    ($($theme:ident::$story:ident [$nodes:literal $zones:literal] $about:literal)*) => {
+        /// The names of all stories, in the order in which they are told.
+        pub const NAMES: &[&str] = &[$(stringify!($story)),*];
+
+        /// All stories.
+        pub fn all<W: World + 'static>() -> Vec<Story<W>> {
+            vec![$(Story {
+                name: stringify!($story),
+                about: $about,
+                needs: Needs { nodes: $nodes, zones: $zones },
+                tell: |world| Box::pin($theme::$story(world)),
+            }),*]
+        }
+    };
+}
+
+catalogue! {
+    power::power_failure [4 1] "a machine loses its power, and its database moves"
+    power::power_failure_is_proven_first [4 1] "nothing is given up before the machine is proven off"
+    power::feed_fails_and_takes_the_bmc_along [4 1] "machine and BMC lose their feed together"
+    power::hibernated_machine_is_not_off [4 1] "a machine that hibernates looks like off"
+    partition::partition_that_still_writes [4 1] "a node that nobody hears goes on writing"
+    partition::partition_from_peers_too [4 1] "a node is cut off from the API server and its peers"
+    partition::process_hangs_in_a_write [4 1] "a process hangs in a write through the whole partition"
+    partition::short_partition_is_forgiven [4 1] "a hiccup of the network fences nobody"
+    partition::kubelet_hangs [4 1] "a kubelet hangs while its pods go on"
+    partition::kubelet_hangs_for_a_moment [4 1] "a kubelet hangs for a moment"
+    partition::everything_is_cut_and_nobody_knows [4 1] "node and BMC are both out of reach"
+    device::bmc_only_says_yes [4 1] "the BMC says yes and does nothing"
+    device::bmc_says_off_while_the_kubelet_answers [4 1] "the BMC says off while the kubelet answers"
+    device::bmc_says_nothing [4 1] "the BMC takes every request and says nothing"
+    device::bmc_refuses [4 1] "the BMC refuses every command"
+    device::bmc_is_slow [4 1] "the BMC is slow"
+    device::bmc_answers_late [4 1] "the BMC does what it was told a minute too late"
+    device::bmc_away_for_an_hour [4 1] "the BMC is away and back an hour later"
+    device::bmc_refuses_to_switch_on [4 1] "the BMC refuses to switch the machine on again"
+    storm::half_of_the_nodes_gone [6 1] "half of the nodes are silent at once"
+    storm::whole_zone_gone [6 3] "a whole zone is silent"
+    storm::all_nodes_gone [4 1] "every node is silent"
+    storm::budget_of_one_with_two_dead [6 1] "two nodes die, and the budget is one"
+    storm::first_failure_of_a_small_zone [6 3] "the first failure of a small zone is never blocked"
+    api::api_outage_fences_nobody [4 1] "the API server is away for five minutes"
+    api::node_dies_during_an_api_outage [4 1] "a node dies while the API server is away"
+    api::api_outage_in_the_middle [4 1] "the API server goes away in the middle of a fence"
+    returns::node_returns_before_the_fence [4 1] "the node is back before anything was done"
+    returns::node_returns_during_the_fence [4 1] "the node is back while off is on its way"
+    returns::node_returns_while_the_fence_fails [4 1] "the node is back while the fence fails"
+    returns::node_returns_after_the_release [4 1] "the node is back after its pod has moved"
+    returns::somebody_switches_it_on_before_the_release [4 1] "somebody presses the button before the release"
+    returns::somebody_switches_it_on_after_the_mark [4 1] "somebody presses the button after the mark"
+    returns::somebody_switches_it_on_after_the_release [4 1] "somebody presses the button after the release"
+    leader::leader_on_the_dying_node [4 1] "the leader dies with the node that is to be fenced"
+    leader::leader_is_the_isolated_one [4 1] "the leader is cut off together with its node"
+    leader::leader_crashes_with_the_node [4 1] "the leader crashes as the node dies"
+    leader::two_operators_at_once [4 1] "two operators at once"
+    leader::rolling_update_in_the_middle [4 1] "the operator is updated in the middle of a fence"
+    crash::crash_in_new [4 1] "the operator crashes before anything is done"
+    crash::crash_in_isolating [4 1] "the operator crashes while off is on its way"
+    crash::crash_in_isolated [4 1] "the operator crashes with a proof in hand"
+    crash::crash_when_intended [4 1] "the operator crashes before the mark"
+    crash::crash_when_marked [4 1] "the operator crashes after the mark"
+    crash::crash_when_removed [4 1] "the operator crashes after the removal"
+    crash::crash_in_powering_on [4 1] "the operator crashes while on is on its way"
+    crash::crash_in_returning [4 1] "the operator crashes while the machine boots"
+    crash::crash_in_recovering [4 1] "the operator crashes while the node is let in"
+    crash::crash_again_and_again [4 1] "the operator crashes every fifteen seconds"
+    workload::two_stateful_sets_on_one_node [4 1] "two databases on one node"
+    workload::all_sorts_beside_the_database [4 1] "ReplicaSet, DaemonSet and a bare pod beside the database"
+    workload::pods_that_share_a_claim_go_together [4 1] "two pods share a claim"
+    workload::bare_pod_holds_its_group [4 1] "a pod that nobody would make again shares a claim"
+    workload::pod_with_a_finalizer [4 1] "a finalizer keeps the released pod"
+    workload::stateless_node_is_left_alone [4 1] "a node without anything that needs fencing"
+    admin::request_on_a_healthy_node [4 1] "an admin has a healthy node fenced"
+    admin::power_off_and_resume [4 1] "an admin takes a machine out and back"
+    admin::fence_deleted_while_it_fails [4 1] "an admin deletes a fence that fails"
+    admin::fence_deleted_after_the_mark [4 1] "an admin deletes a fence after the mark"
+    admin::stop_before_the_off [4 1] "an admin says stop before the machine is off"
+    admin::dry_run_does_nothing [4 1] "the policy is only a rehearsal"
+    admin::paused_until_somebody_lifts_it [4 1] "the policy is paused for a while"
+    admin::paused_in_the_middle [4 1] "the policy is paused in the middle of a fence"
+    admin::excluded_node [4 1] "a node that the policy excludes dies"
+    admin::node_in_maintenance [4 1] "a node in maintenance dies"
+    meddling::node_deleted_in_the_middle [4 1] "an admin deletes the Node in the middle"
+    meddling::node_deleted_and_made_again [4 1] "the Node is deleted and made again"
+    meddling::policy_applied_again_in_the_middle [4 1] "the policy is applied again in the middle"
+    meddling::policy_deleted_for_good [4 1] "the policy is deleted"
+    meddling::quarantine_taint_removed [4 1] "an admin removes our taint"
+    meddling::pod_deleted_by_an_admin [4 1] "an admin deletes the pod"
+    config::config_that_makes_no_sense [4 1] "a FenceConfig makes no sense"
+    config::object_that_cannot_be_understood [4 1] "an object cannot be understood"
+    config::request_for_nobody [4 1] "a request names a node that is not there"
+    config::request_from_a_stranger [4 1] "a request comes from a namespace that is not listed"
+    config::template_with_a_wrong_address [4 1] "a template leads to no device"
+}

@@ -1,0 +1,82 @@
+//! Config: objects that make no sense, and objects that nobody can read.
+
+use serde_json::{Value, json};
+
+use super::{clean, database, expect, moved, moved_and_clean, nothing_released};
+use crate::world::{Kind, Look, Told, World};
+
+/// A FenceConfig names a template that is not there. Its nodes are held with a reason; the others go on.
+pub async fn config_that_makes_no_sense(world: &mut impl World) -> Told {
+    let home = database(world).await?;
+    world.patch(Kind::Node, &home, json!({ "metadata": { "labels": { "rack": "bad" } } })).await?;
+    let level = json!({ "name": "bmc", "methods": [{ "name": "bmc", "template": "no-such-template" }] });
+    let spec = json!({
+        "nodeSelector": { "matchLabels": { "rack": "bad" } },
+        "priority": 10,
+        "powerManagement": { "levels": [level] },
+    });
+    world.create(Kind::Config, json!({ "metadata": { "name": "bad" }, "spec": spec })).await?;
+    world.power_off(&home).await?;
+    nothing_released(world, 300).await?;
+    let says = |world: &dyn Look| {
+        let fence = world.fence_of(&home).and_then(|fence| fence.status).unwrap_or_default();
+        let told = world.was_told("ConfigUnusable", &home);
+        told || format!("{:?} {}", fence.reason, fence.message).contains("no-such-template")
+    };
+    world.run_until(300, "somebody is told why", says).await?;
+    world.delete(Kind::Config, "bad").await?;
+    moved(world, &home, 900).await?;
+    clean(world, &home, 900).await?;
+    Ok(())
+}
+
+/// An object that an older schema let through cannot be understood. It is reported and left out, and the others go on.
+pub async fn object_that_cannot_be_understood(world: &mut impl World) -> Told {
+    let home = database(world).await?;
+    let definition = "fenceconfigs.palisade.dev";
+    let strict = world.get(Kind::Definition, definition).unwrap_or_default();
+    let mut loose = strict["spec"]["versions"].clone();
+    for version in loose.as_array_mut().into_iter().flatten() {
+        version["schema"] =
+            json!({ "openAPIV3Schema": { "type": "object", "x-kubernetes-preserve-unknown-fields": true } });
+    }
+    world.patch(Kind::Definition, definition, json!({ "spec": { "versions": loose } })).await?;
+    let nonsense = json!({ "nodeSelector": [1, 2, 3], "powerManagement": "yes, please" });
+    world.create(Kind::Config, json!({ "metadata": { "name": "nonsense" }, "spec": nonsense })).await?;
+    world.patch(Kind::Definition, definition, json!({ "spec": { "versions": strict["spec"]["versions"] } })).await?;
+    world.run_until(120, "somebody is told", |world| world.was_told("NotUnderstood", "nonsense")).await?;
+    world.power_off(&home).await?;
+    moved_and_clean(world, &home).await
+}
+
+/// A request that names no node that there is gets its answer, and the others go on.
+pub async fn request_for_nobody(world: &mut impl World) -> Told {
+    let home = database(world).await?;
+    world.create(Kind::Request, super::things::request("who", "n99", "Fence")).await?;
+    world.power_off(&home).await?;
+    moved_and_clean(world, &home).await?;
+    expect(world.result_of("n99") == Some(palisade_api::request::RequestResult::NodeGone), "the request is answered")
+}
+
+/// A request from a namespace that the policy does not list is refused, whoever made it.
+pub async fn request_from_a_stranger(world: &mut impl World) -> Told {
+    let home = database(world).await?;
+    let mut request: Value = super::things::request("sneaky", &home, "PowerOff");
+    request["metadata"]["namespace"] = "default".into();
+    world.create(Kind::Request, request).await?;
+    world.hold_for(120, "nobody is fenced", |world| world.fence_of(&home).is_none()).await?;
+    let phase = world.request_of(&home).map(|request| request.status.unwrap_or_default().phase);
+    expect(phase == Some(palisade_api::request::Phase::Rejected), "the request is rejected")
+}
+
+/// The Secret of a device is wrong: the BMC refuses the login, nothing is released, and when it is put right the fence goes on.
+pub async fn template_with_a_wrong_address(world: &mut impl World) -> Told {
+    let home = database(world).await?;
+    world.patch(Kind::Template, "bmc", json!({ "spec": { "parameters": { "ip": "bmc-nowhere" } } })).await?;
+    world.power_off(&home).await?;
+    nothing_released(world, 300).await?;
+    world.patch(Kind::Template, "bmc", json!({ "spec": { "parameters": { "ip": "bmc-{node}" } } })).await?;
+    moved(world, &home, 900).await?;
+    clean(world, &home, 900).await?;
+    Ok(())
+}

@@ -1,0 +1,95 @@
+//! Device: BMCs that lie, refuse, are late, or are not there.
+
+use palisade_api::fence::{FencePhase, ReleaseState};
+
+use super::{clean, comes_to, database, expect, moved, moved_and_clean, nothing_released, release_comes_to};
+use crate::world::{Bmc, Link, Look, Switched, Told, World};
+
+async fn cut_off_with(world: &mut impl World, behaves: Bmc) -> Told<String> {
+    let home = database(world).await?;
+    world.bmc(&home, behaves).await?;
+    world.cut(&home, Link::Api).await?;
+    Ok(home)
+}
+
+/// The BMC says yes to every off and does nothing. Its own read-back gives it away: nothing is released, and the fence says so.
+pub async fn bmc_only_says_yes(world: &mut impl World) -> Told {
+    let home = cut_off_with(world, Bmc::AcceptsOnly).await?;
+    nothing_released(world, 900).await?;
+    let fence = world.fence_of(&home).and_then(|fence| fence.status).unwrap_or_default();
+    expect(fence.proofs.is_empty(), "nothing is proven")?;
+    expect(fence.restarts > 0, "it goes on trying")
+}
+
+/// The BMC says Off whatever is true, while the kubelet still answers its port: two witnesses contradict each other, and a
+/// contradiction never leads to a release.
+pub async fn bmc_says_off_while_the_kubelet_answers(world: &mut impl World) -> Told {
+    let home = cut_off_with(world, Bmc::SaysOff).await?;
+    nothing_released(world, 900).await?;
+    world.bmc(&home, Bmc::Honest).await?;
+    moved(world, &home, 900).await?;
+    world.heal(&home, Link::Api).await?;
+    clean(world, &home, 1200).await?;
+    Ok(())
+}
+
+/// The BMC takes every request and says nothing. Silence is not off.
+pub async fn bmc_says_nothing(world: &mut impl World) -> Told {
+    let home = cut_off_with(world, Bmc::Silent).await?;
+    nothing_released(world, 900).await?;
+    expect(world.fence_of(&home).is_some(), "the fence is still there, and says why")
+}
+
+/// The BMC refuses every command.
+pub async fn bmc_refuses(world: &mut impl World) -> Told {
+    let home = cut_off_with(world, Bmc::Refuses).await?;
+    comes_to(world, &home, FencePhase::Failed).await?;
+    nothing_released(world, 600).await?;
+    expect(world.fence_of(&home).and_then(|fence| fence.status?.reason).is_some(), "the fence says why")
+}
+
+/// A BMC that takes two seconds for each answer is slow and nothing else.
+pub async fn bmc_is_slow(world: &mut impl World) -> Told {
+    let home = database(world).await?;
+    world.bmc(&home, Bmc::Slow(2)).await?;
+    world.power_off(&home).await?;
+    moved_and_clean(world, &home).await
+}
+
+/// The BMC carries each command out a minute after it was told, long after the caller gave up. A late off may come in the
+/// middle of anything; it must never come after a release that did not expect it.
+pub async fn bmc_answers_late(world: &mut impl World) -> Told {
+    let home = cut_off_with(world, Bmc::Late(60)).await?;
+    world.run_for(600).await;
+    world.bmc(&home, Bmc::Honest).await?;
+    world.heal(&home, Link::Api).await?;
+    let well = |world: &dyn Look| world.is_ready("db-0") && world.node_is_clean(&home);
+    world.run_until(1800, "the database runs and the node is clean", well).await?;
+    Ok(())
+}
+
+/// The BMC is away for an hour while its machine is dead. The fence goes on trying, slower and slower, and succeeds.
+pub async fn bmc_away_for_an_hour(world: &mut impl World) -> Told {
+    let home = database(world).await?;
+    world.bmc(&home, Bmc::Unreachable).await?;
+    world.power_off(&home).await?;
+    nothing_released(world, 3600).await?;
+    world.bmc(&home, Bmc::Honest).await?;
+    moved(world, &home, 900).await?;
+    clean(world, &home, 900).await?;
+    Ok(())
+}
+
+/// The BMC of a dead machine refuses to switch it on again. The database has moved; the node stays quarantined and visible.
+pub async fn bmc_refuses_to_switch_on(world: &mut impl World) -> Told {
+    let home = database(world).await?;
+    world.power_off(&home).await?;
+    release_comes_to(world, &home, ReleaseState::Removed).await?;
+    world.bmc(&home, Bmc::Refuses).await?;
+    moved(world, &home, 60).await?;
+    world.run_for(600).await;
+    expect(world.fence_of(&home).is_some(), "the fence is still there")?;
+    world.bmc(&home, Bmc::Honest).await?;
+    clean(world, &home, 1800).await?;
+    expect(world.commands_to(&home).contains(&Switched::On), "on was sent")
+}

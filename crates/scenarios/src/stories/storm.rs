@@ -1,0 +1,103 @@
+//! Storm: many nodes at once. It may be we who are blind.
+
+use super::{clean, database, database_alone, expect, moved};
+use crate::world::{Kind, Link, Look, Told, World};
+
+/// A core switch reboots, and half of the nodes are silent at once. Fencing them would turn a network fault into a power
+/// failure of half the cluster. Nobody is fenced; when the switch is back everything goes on.
+pub async fn half_of_the_nodes_gone(world: &mut impl World) -> Told {
+    database(world).await?;
+    let nodes = world.nodes();
+    let gone: Vec<String> = nodes.iter().take(nodes.len() / 2).cloned().collect();
+    for node in &gone {
+        world.cut(node, Link::Api).await?;
+        world.cut(node, Link::Peers).await?;
+    }
+    let none = |world: &dyn Look| gone.iter().all(|node| world.fence_of(node).is_none());
+    world.hold_for(600, "nobody is fenced", none).await?;
+    let braked = gone.iter().any(|node| world.is_held(node, "StormBrake"));
+    expect(braked, "a request is held by the storm brake")?;
+    for node in &gone {
+        world.heal(node, Link::Peers).await?;
+        world.heal(node, Link::Api).await?;
+    }
+    let back = |world: &dyn Look| gone.iter().all(|node| world.node_is_clean(node));
+    world.run_until(600, "every node is back clean", back).await?;
+    expect(gone.iter().all(|node| world.commands_to(node).is_empty()), "nothing was sent to a BMC")
+}
+
+/// A whole zone is silent while others live: a switch is likelier to have failed than every machine in it.
+pub async fn whole_zone_gone(world: &mut impl World) -> Told {
+    let home = database(world).await?;
+    let zone = zone_of(world, &home);
+    let gone: Vec<String> = world.nodes().into_iter().filter(|node| zone_of(world, node) == zone).collect();
+    for node in &gone {
+        world.cut(node, Link::Api).await?;
+    }
+    let none = |world: &dyn Look| gone.iter().all(|node| world.fence_of(node).is_none());
+    world.hold_for(600, "nobody is fenced", none).await?;
+    for node in &gone {
+        world.heal(node, Link::Api).await?;
+    }
+    let back = |world: &dyn Look| gone.iter().all(|node| world.node_is_clean(node));
+    world.run_until(600, "every node is back clean", back).await?;
+    Ok(())
+}
+
+/// Every node is silent: it is we who are blind, whatever the limits say.
+pub async fn all_nodes_gone(world: &mut impl World) -> Told {
+    database(world).await?;
+    let nodes = world.nodes();
+    for node in &nodes {
+        world.cut(node, Link::Api).await?;
+    }
+    let none = |world: &dyn Look| nodes.iter().all(|node| world.fence_of(node).is_none());
+    world.hold_for(600, "nobody is fenced", none).await?;
+    for node in &nodes {
+        world.heal(node, Link::Api).await?;
+    }
+    let back = |world: &dyn Look| nodes.iter().all(|node| world.node_is_clean(node));
+    world.run_until(600, "every node is back clean", back).await?;
+    Ok(())
+}
+
+/// Two nodes die at once and the budget is one: they are fenced one after the other, never both at once.
+pub async fn budget_of_one_with_two_dead(world: &mut impl World) -> Told {
+    world.operator_start(super::FIRST).await?;
+    world.create(Kind::StatefulSet, super::things::stateful_set("web", 2)).await?;
+    let ready = |world: &dyn Look| world.is_ready("web-0") && world.is_ready("web-1");
+    world.run_until(120, "both pods are ready", ready).await?;
+    world.run_for(90).await;
+    let (one, other) = (world.node_of("web-0"), world.node_of("web-1"));
+    expect(one != other, "the pods are on two nodes")?;
+    world.power_off(&one).await?;
+    world.power_off(&other).await?;
+    let both = [("web-0", one.clone()), ("web-1", other.clone())];
+    let mut most = 0;
+    let over = |world: &dyn Look| {
+        let held = |node: &String| {
+            let status = world.fence_of(node).and_then(|fence| fence.status).unwrap_or_default();
+            status.slot == palisade_api::fence::Slot::Held
+        };
+        most = most.max(both.iter().filter(|(_, node)| held(node)).count());
+        both.iter().all(|(pod, node)| world.has_left(pod, node))
+            && both.iter().all(|(_, node)| world.node_is_clean(node))
+    };
+    world.run_until(1800, "both pods run, both nodes are clean", over).await?;
+    expect(most == 1, "never two slots at once")
+}
+
+/// The first failure of a zone is never blocked, however small the zone is.
+pub async fn first_failure_of_a_small_zone(world: &mut impl World) -> Told {
+    world.operator_start(super::FIRST).await?;
+    let home = database_alone(world).await?;
+    world.power_off(&home).await?;
+    moved(world, &home, 60).await?;
+    clean(world, &home, 600).await?;
+    Ok(())
+}
+
+fn zone_of(world: &impl World, node: &str) -> String {
+    let labels = world.node(node).and_then(|node| node.metadata.labels).unwrap_or_default();
+    labels.get(palisade_api::names::labels::ZONE).cloned().unwrap_or_default()
+}

@@ -1,0 +1,62 @@
+//! Things that people create in stories.
+
+use serde_json::{Value, json};
+
+fn template(name: &str) -> Value {
+    let container = json!({ "name": "main", "image": "example.com/writer:1" });
+    json!({ "metadata": { "labels": { "app": name } }, "spec": { "containers": [container] } })
+}
+
+fn claim_spec() -> Value {
+    json!({ "accessModes": ["ReadWriteOnce"], "resources": { "requests": { "storage": "1Gi" } }, "storageClassName": "standard" })
+}
+
+/// A StatefulSet whose pods have a volume of their own each, for one node at a time.
+pub fn stateful_set(name: &str, replicas: u32) -> Value {
+    json!({
+        "metadata": { "name": name },
+        "spec": {
+            "serviceName": name, "replicas": replicas, "selector": { "matchLabels": { "app": name } },
+            "template": template(name),
+            "volumeClaimTemplates": [{ "metadata": { "name": "data" }, "spec": claim_spec() }],
+        },
+    })
+}
+
+/// A claim for one node at a time.
+pub fn claim(name: &str) -> Value {
+    json!({ "metadata": { "name": name }, "spec": claim_spec() })
+}
+
+/// A ReplicaSet; its pods share the claim, if there is one.
+pub fn replica_set(name: &str, replicas: u32, shared: Option<&str>) -> Value {
+    let mut template = template(name);
+    if let Some(claim) = shared {
+        template["spec"]["volumes"] = json!([{ "name": "data", "persistentVolumeClaim": { "claimName": claim } }]);
+    }
+    let selector = json!({ "matchLabels": { "app": name } });
+    json!({ "metadata": { "name": name }, "spec": { "replicas": replicas, "selector": selector, "template": template } })
+}
+
+/// A pod that nobody looks after; with a volume, if a claim is named.
+pub fn bare_pod(name: &str, claim: Option<&str>) -> Value {
+    let mut pod = template(name);
+    pod["metadata"]["name"] = name.into();
+    if let Some(claim) = claim {
+        pod["spec"]["volumes"] = json!([{ "name": "data", "persistentVolumeClaim": { "claimName": claim } }]);
+    }
+    pod
+}
+
+/// Cordons a node, or lifts that.
+pub fn cordon(closed: bool) -> Value {
+    json!({ "spec": { "unschedulable": if closed { Value::Bool(true) } else { Value::Null } } })
+}
+
+/// An admin's request about a node: `Fence`, `PowerStep` or `PowerOff`.
+pub fn request(name: &str, node: &str, operation: &str) -> Value {
+    json!({
+        "metadata": { "name": name },
+        "spec": { "nodeName": node, "operation": operation, "reason": "Manual", "message": "because I say so", "source": "alice" },
+    })
+}
