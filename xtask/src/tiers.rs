@@ -77,8 +77,8 @@ pub(crate) const TIERS: &[Tier] = &[
     },
     Tier {
         name: "tests",
-        shows: "unit tests, golden tables, properties and a small model: all that needs nothing but Rust",
-        needs: &[],
+        shows: "unit tests, golden tables, properties, a small model, the embedded cluster, stories, seeds, the demo",
+        needs: &[Need::Program { name: "kubectl", package: "kubernetes-client" }],
         steps: &[
             step(cargo(&["test", "--workspace", "--no-run"]), Counts::Nothing),
             Step { action: cargo(&["test", "--workspace", "--no-fail-fast"]), counts: Counts::Tests, bar: Some(180) },

@@ -1,6 +1,6 @@
 //! The operator: fetches, records and acts; what to do is decided in `core`.
 //!
-//! One loop takes all [`news`] in order and asks `core` ([`run`]). Watches, the leader's lease, API requests and devices are
+//! One loop takes all `news` in order and asks `core` (`run`). Watches, the leader's lease, API requests and devices are
 //! tasks beside it that only send news. So every run is one sequence of events, and can be told again.
 //!
 //! | room | is |
