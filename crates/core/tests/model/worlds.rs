@@ -57,7 +57,7 @@ pub(crate) fn power() -> Vec<Setup> {
         &[Bounds { handovers: 1, crashes: 1, faults: 1, ..race }],
         &[
             Bounds { handovers: 2, ..race },
-            Bounds { handovers: 1, crashes: 2, faults: 2, outside_ons: 2, ..race },
+            Bounds { handovers: 1, crashes: 2, faults: 1, outside_ons: 1, ..race },
             Bounds { handovers: 2, faults: 1, ..race },
         ],
     )
