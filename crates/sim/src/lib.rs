@@ -7,6 +7,7 @@
 pub mod faults;
 pub mod oracle;
 mod run;
+mod strike;
 mod wire;
 
 pub use run::{Report, simulate};

@@ -4,23 +4,21 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use palisade_api::names::{self, taints};
-use palisade_cluster::api::{DeleteOptions, Key, Kind};
-use palisade_cluster::machines::bmc::Behaviour;
-use palisade_cluster::machines::machine::{Link, Power};
+use palisade_api::names;
 use palisade_cluster::workloads::Claim;
 use palisade_cluster::{Cluster, Shape};
 use palisade_scenarios::embedded::Embedded;
-use serde_json::{Value, json};
+use serde_json::Value;
 
-use crate::faults::{Fault, Plan, QUIET};
+use crate::faults::{Plan, QUIET};
 use crate::oracle::Oracle;
+use crate::strike::{mend, operator, strike};
 use crate::wire::Lossy;
 
 /// How long a run is.
 const LENGTH: Duration = Duration::from_mins(30);
 /// How many nodes it has.
-const NODES: usize = 8;
+pub(crate) const NODES: usize = 8;
 
 /// What a run came to.
 #[derive(Clone, Debug, Default)]
@@ -93,74 +91,9 @@ async fn run(seed: u64) -> Report {
     report
 }
 
-fn operator(number: usize) -> String {
-    format!("palisade-{number}")
-}
-
 async fn until(cluster: &Cluster, when: Duration) {
     let left = when.saturating_sub(cluster.elapsed());
     cluster.run_for(left).await;
-}
-
-fn strike(world: &mut Embedded, wire: &Lossy, fault: &Fault, plan: &Plan, fences: Option<Kind>) {
-    let cluster = world.cluster.clone();
-    match fault {
-        Fault::PowerOff(node) => cluster.power_off(node),
-        Fault::OutsideOn(node) => cluster.outside_on(node),
-        Fault::Cut(node, link) => cluster.cut(node, *link),
-        Fault::Heal(node, link) => cluster.heal(node, *link),
-        Fault::Hang(node) => cluster.kubelet_hang(node),
-        Fault::Resume(node) => cluster.kubelet_resume(node),
-        Fault::Suspend(node) => cluster.suspend(node),
-        Fault::Bmc(node, behaviour) => cluster.bmc(node).set(behaviour.clone()),
-        Fault::DeleteNode(node) => {
-            let _ = cluster.delete_node(node);
-        }
-        Fault::TakeTaintOff(node) => {
-            let _ = cluster.api().update(&Key::cluster(Kind::NODE, node), |node| {
-                if let Some(all) = node.pointer_mut("/spec/taints").and_then(Value::as_array_mut) {
-                    all.retain(|taint| taint.get("key").and_then(Value::as_str) != Some(taints::QUARANTINE));
-                }
-            });
-        }
-        Fault::DeleteFence(node) => {
-            if let Some(kind) = fences {
-                let _ = cluster.api().delete(&Key::cluster(kind, node), &DeleteOptions::default());
-            }
-        }
-        Fault::PolicyAgain => {
-            if let Some(kind) = cluster.api().kind(names::GROUP, "FencePolicy") {
-                let _ = cluster.api().delete(&Key::cluster(kind, names::POLICY_NAME), &DeleteOptions::default());
-                let policy = json!({
-                    "apiVersion": format!("{}/{}", names::GROUP, names::VERSION), "kind": "FencePolicy",
-                    "metadata": { "name": names::POLICY_NAME }, "spec": {},
-                });
-                let _ = cluster.create(kind, policy);
-            }
-        }
-        Fault::CrashOperator(number) => {
-            let name = operator(number % plan.operators.max(1));
-            world.crash(&name);
-            world.start(&name);
-        }
-        Fault::Blackout(time) => wire.go_dark(*time),
-        Fault::FreezeWatches(time) => wire.freeze(*time),
-    }
-}
-
-/// Everything works again, and somebody walks through the rack and switches on whatever is off.
-fn mend(cluster: &Cluster) {
-    for number in 1..=NODES {
-        let node = format!("n{number}");
-        for link in [Link::Api, Link::Peers, Link::Storage] {
-            cluster.heal(&node, link);
-        }
-        cluster.kubelet_resume(&node);
-        cluster.bmc(&node).set(Behaviour::Honest);
-        if cluster.power(&node) != Some(Power::On) {
-            cluster.outside_on(&node);
-        }
-    }
 }
 
 /// Adds what the operators recorded since `from` to the timeline.
