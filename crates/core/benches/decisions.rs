@@ -158,8 +158,10 @@ fn isolated(seen: &Observations) -> Fence {
                     seen.calls = vec![answer];
                 }
                 Effect::ReadBack(read) => {
-                    let sample =
-                        |at| Sample { began: Tick::at_millis(at), ended: Tick::at_millis(at), seen: Seen::Off };
+                    let sample = |at| {
+                        let at = Tick::at_millis(at);
+                        Sample { began: at, ended: at, seen: Seen::Off, kubelet: WitnessWord::Silent }
+                    };
                     let plug = |(method, plug)| PlugRead { method, plug, samples: vec![sample(0), sample(9_000)] };
                     seen.reads = vec![ReadAnswer { id: read.id, plugs: read.plugs.into_iter().map(plug).collect() }];
                 }

@@ -1,7 +1,8 @@
 //! Executor: device calls and reads, beside the loop, each under a deadline of its own.
 //!
 //! Promise (I6): no answer in time is Unknown; a device that belongs to another machine is refused before it is told anything.
-//! A series of reads goes on until it is steady, or until a read says otherwise.
+//! A series of reads goes on until it is steady, or until a read says otherwise; what the kubelet says meanwhile stands beside
+//! each read.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -129,11 +130,12 @@ impl Executor {
         let how = self.calls.get(method).map(|call| call.read_back.as_ref().unwrap_or(&call.device));
         loop {
             let began = self.context.clock.tick();
-            let seen = match how {
-                Some(target) => self.sample_beside_the_kubelet(target, plug).await,
-                None => Seen::Unknown,
+            let look = self.context.probe.kubelet(&self.node);
+            let (seen, kubelet) = match how {
+                Some(target) => futures_util::future::join(self.sample(target, plug), look).await,
+                None => (Seen::Unknown, WitnessWord::Unknown),
             };
-            let sample = Sample { began, ended: self.context.clock.tick(), seen };
+            let sample = Sample { began, ended: self.context.clock.tick(), seen, kubelet };
             samples.push(sample);
             let steady = samples.first().is_some_and(|first| sample.began.since(first.ended) >= over);
             if seen != Seen::Off || (samples.len() > 1 && steady) {
@@ -151,18 +153,6 @@ impl Executor {
         match (how, method.plugs.first()) {
             (Some(target), Some(plug)) => self.sample(target, plug).await,
             _ => Seen::Unknown,
-        }
-    }
-
-    /// I6: a device that says off while the kubelet answers contradicts what we see, and a contradiction is Unknown.
-    async fn sample_beside_the_kubelet(&self, target: &Target, plug: &str) -> Seen {
-        let look = self.context.probe.kubelet(&self.node);
-        match futures_util::future::join(self.sample(target, plug), look).await {
-            (Seen::Off, WitnessWord::Alive) => {
-                tracing::error!(node = %self.node, "the device says off, and the kubelet answers; nothing is believed");
-                Seen::Unknown
-            }
-            (seen, WitnessWord::Alive | WitnessWord::Silent | WitnessWord::Unknown) => seen,
         }
     }
 

@@ -219,7 +219,9 @@ impl Doing<'_> {
             .collect();
         let Some(marks) = marks else { return false };
         let after = marks.iter().map(|(read, _)| *read).max().unwrap_or_default();
-        self.wait.get_or_insert(WaitReason::AwaitingReadBack);
+        let contradicted = self.verify().contradicted();
+        let wait = if contradicted { WaitReason::KubeletContradicts } else { WaitReason::AwaitingReadBack };
+        self.wait.get_or_insert(wait);
         let mut ready = true;
         for volume in release.basis.unpublish() {
             let proven = self.fence.proofs_in_force().any(|proof| *proof.scope() == Scope::Volume(volume.clone()));

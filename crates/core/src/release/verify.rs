@@ -6,7 +6,7 @@
 use crate::fence::Fence;
 use crate::isolate::plugs_behind;
 use crate::observe::{Memory, NodeLive, Observations, ReadId};
-use crate::prove::{Basis, Class, Judged, Proof, judge};
+use crate::prove::{Basis, Class, Judged, PlugRead, Proof, judge_for};
 use crate::time::{Span, Tick};
 
 /// What a release is verified from.
@@ -68,7 +68,16 @@ impl Verify<'_> {
     fn read_off(self, class: Class, after: ReadId) -> bool {
         let Some((plugs, stable_off)) = plugs_behind(self.fence, &self.seen.settings, class) else { return false };
         let newest = self.memory.last_read.as_ref().filter(|(id, ..)| *id >= after);
-        newest.is_some_and(|(_, reads, _)| judge(reads, &plugs, stable_off) == Judged::Off)
+        newest.is_some_and(|(_, reads, _)| judge_for(class, reads, &plugs, stable_off) == Judged::Off)
+    }
+
+    /// Whether the newest series says that the machine is off while its kubelet answers.
+    pub(super) fn contradicted(self) -> bool {
+        let Some((plugs, stable_off)) = plugs_behind(self.fence, &self.seen.settings, Class::Power) else {
+            return false;
+        };
+        let judged = |reads: &[PlugRead]| judge_for(Class::Power, reads, &plugs, stable_off);
+        self.memory.last_read.as_ref().is_some_and(|(_, reads, _)| judged(reads) == Judged::Contradicted)
     }
 
     /// When the newest series was last sampled, by its slowest plug. Its answer may have been seen much later.

@@ -27,6 +27,7 @@ pub fn rooms() -> Vec<Room> {
                 "CallUnknown",
                 "StillOn",
                 "PowerUnknown",
+                "KubeletAnswers",
                 "NotSteady",
                 "CannotTellHibernated",
                 "NoLevels",

@@ -15,6 +15,7 @@ mod seen_facts;
 #[path = "world/show.rs"]
 pub mod show;
 
+pub use fence_facts::CLASSES;
 pub use seen_facts::samples;
 
 use std::collections::{BTreeMap, BTreeSet};

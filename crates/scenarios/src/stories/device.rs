@@ -26,6 +26,11 @@ pub async fn bmc_only_says_yes(world: &mut impl World) -> Told {
 pub async fn bmc_says_off_while_the_kubelet_answers(world: &mut impl World) -> Told {
     let home = cut_off_with(world, Bmc::SaysOff).await?;
     nothing_released(world, 900).await?;
+    let says = |world: &dyn Look| {
+        let status = world.fence_of(&home).and_then(|fence| fence.status).unwrap_or_default();
+        status.reason.as_deref() == Some("KubeletAnswers")
+    };
+    world.run_until(900, "the fence says what contradicts the device", says).await?;
     world.bmc(&home, Bmc::Honest).await?;
     moved(world, &home, 900).await?;
     world.heal(&home, Link::Api).await?;

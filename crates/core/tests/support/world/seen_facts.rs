@@ -9,7 +9,7 @@ use palisade_core::observe::{
     PodSeen, ReadAnswer, ReadId, TaintSeen, Vetted, VolumeSeen,
 };
 use palisade_core::prove::{PlugRead, Sample, Seen};
-use palisade_core::snapshot::Ready;
+use palisade_core::snapshot::{Ready, WitnessWord};
 use palisade_core::time::{Span, Tick};
 
 use super::fence_facts::attachment_ref;
@@ -286,15 +286,23 @@ impl World {
     }
 }
 
-/// `off` is two reads, as far apart as was asked for; `on,off@2s,off@4s-5s` are single reads, one a second unless timed.
+/// `off` is two reads, as far apart as was asked for; `on,off@2s,off@4s-5s` are single reads, one a second unless timed. With a
+/// `!` the kubelet answers meanwhile.
 pub fn samples(said: &str, now: Tick, over: Span) -> Result<Vec<Sample>, String> {
-    let at = |seen, began: Span, ended: Span| Sample { began: now + began, ended: now + ended, seen };
-    if said == "off" {
-        return Ok(vec![at(Seen::Off, Span::ZERO, Span::ZERO), at(Seen::Off, over, over)]);
+    let at = |seen, kubelet, began: Span, ended: Span| Sample { began: now + began, ended: now + ended, seen, kubelet };
+    let twice = |kubelet| vec![at(Seen::Off, kubelet, Span::ZERO, Span::ZERO), at(Seen::Off, kubelet, over, over)];
+    match said {
+        "off" => return Ok(twice(WitnessWord::Silent)),
+        "off!" => return Ok(twice(WitnessWord::Alive)),
+        _ => {}
     }
     let mut found = Vec::new();
     for (index, word) in said.split(',').filter(|word| !word.is_empty()).enumerate() {
         let (state, time) = word.split_once('@').unwrap_or((word, ""));
+        let (state, kubelet) = match state.strip_suffix('!') {
+            Some(state) => (state, WitnessWord::Alive),
+            None => (state, WitnessWord::Silent),
+        };
         let state = match state {
             "off" => Seen::Off,
             "on" => Seen::On,
@@ -309,7 +317,7 @@ pub fn samples(said: &str, now: Tick, over: Span) -> Result<Vec<Sample>, String>
             let span = |text: &str| text.parse::<Span>().map_err(|why| why.to_string());
             (span(from)?, span(to)?)
         };
-        found.push(at(state, began, ended));
+        found.push(at(state, kubelet, began, ended));
     }
     Ok(found)
 }
