@@ -329,8 +329,8 @@ pub struct ReadAnswer {
 /// What this process remembers of a fence between two steps. Lost in a crash, on purpose.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Memory {
-    /// When this process began to look at this fence.
-    pub(crate) born: Tick,
+    /// When this process found the fence as another one had left it, for as long as a call of that one may still be sent.
+    pub(crate) found: Option<Tick>,
     /// When this process first saw the phase as it is.
     pub(crate) since: Tick,
     /// The attempt and the phase that `since` is about.
@@ -366,7 +366,7 @@ impl Memory {
     /// A process that has just begun to look at this fence.
     pub fn fresh(now: Tick) -> Self {
         Self {
-            born: now,
+            found: Some(now),
             since: now,
             phase: None,
             phase_read: ReadId(0),
@@ -383,6 +383,11 @@ impl Memory {
             awaited: BTreeMap::new(),
             baseline: None,
         }
+    }
+
+    /// Another process has written this fence meanwhile: calls of that one may be under way.
+    pub fn found_again(&mut self, now: Tick) {
+        self.found = Some(now);
     }
 
     /// Whether a series is on its way. One that was never answered is given up after the time that a device has to settle.

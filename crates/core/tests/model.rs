@@ -14,8 +14,10 @@
 //! each kind of effect), so that none is empty. Liveness is left to the simulation.
 //!
 //! **Time.** No clock moves: a timer has run out or it has not, at every decision anew. That allows more than any real clock
-//! does, and order never rests on ticks in `core` but on the numbers of reads. Two things only are said about lengths: a boot, a
-//! Node that registers and any timer of the automaton take longer than a call may wait before it is sent (`send_before`).
+//! does, and order never rests on ticks in `core` but on the numbers of reads. Two things only are said about lengths. A boot and a
+//! Node that registers take longer than a read stays `fresh`, and so than what rests on it may wait before it is sent. And a new
+//! attempt, an `on` and the end of a fence come later than a device call may be sent that nobody has answered for: `core` waits
+//! for that (`crossing`), so that a device call is gone when a timer has run out; it may well be sent after a boot.
 //!
 //! **What an operator sees.** Its caches are as old as they like. Lists of pods and attachments were made in this phase, and may
 //! be as old as the phase. Reads of the Node and of devices are numbered, as in `core`.

@@ -232,7 +232,7 @@ impl Operator {
         });
         for (node, object) in &view.fences {
             let followed = match self.fences.get_mut(node) {
-                Some(live) => live.see(object),
+                Some(live) => live.see(object, now),
                 None => Live::new(object.clone(), now).map(|live| {
                     self.fences.insert(node.clone(), live);
                 }),

@@ -57,6 +57,7 @@ catalogue! {
     device::bmc_says_nothing [4 1] "the BMC takes every request and says nothing"
     device::bmc_refuses [4 1] "the BMC refuses every command"
     device::bmc_is_slow [4 1] "the BMC is slow"
+    device::bmc_is_very_slow [4 1] "the BMC needs four seconds for each answer"
     device::bmc_answers_late [4 1] "the BMC does what it was told a minute too late"
     device::bmc_away_for_an_hour [4 1] "the BMC is away and back an hour later"
     device::bmc_refuses_to_switch_on [4 1] "the BMC refuses to switch the machine on again"

@@ -109,6 +109,7 @@ stories! {
     bmc_says_nothing
     bmc_refuses
     bmc_is_slow
+    bmc_is_very_slow
     bmc_answers_late
     bmc_away_for_an_hour
     bmc_refuses_to_switch_on

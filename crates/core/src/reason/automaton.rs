@@ -101,7 +101,7 @@ reasons! {
         DriverRefuses { error: String } => "the driver does not detach a volume: {error}",
         AwaitingHealth { left: Span } => "waiting for the node to be healthy, {left} left",
         AwaitingPowerAfter { left: Span } => "isolated; the power step follows in {left} unless the node is healthy",
-        AwaitingOldDeadline { left: Span } => "a call of an earlier process may still be sent; waiting {left}",
+        AwaitingOldDeadline { left: Span } => "a call of an earlier process, or one that nobody has answered for, may still be sent; waiting {left}",
         NothingToRelease => "isolated; no pod is left that the proofs cover",
         AwaitingTaint => "waiting for the Node's taints to change",
         AwaitingReturn { why: String } => "the node stays quarantined: {why}",

@@ -202,7 +202,7 @@ impl Doing<'_> {
 
     /// Until when a mark may be sent. Where it is the release, the time runs from the reads that allow it.
     fn mark_before(&self, release: &Release) -> Tick {
-        let window = self.now + self.seen.settings.send_window;
+        let window = self.now + self.seen.settings.fresh;
         if release.mark_releases { self.verify().send_before(&release.basis) } else { window }
     }
 

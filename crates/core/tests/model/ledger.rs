@@ -342,6 +342,7 @@ fn observations(ledger: LedgerSeen, well: bool) -> Observations {
             slowest: Span::ZERO,
             checkpoint: Span::ZERO,
             return_hold: Span::ZERO,
+            longest_window: Span::ZERO,
             ..Settings::default()
         },
         release: ReleasePolicy::default(),

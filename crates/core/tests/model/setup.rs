@@ -163,6 +163,8 @@ impl Setup {
             recovery_timeout: wait,
             return_hold: Span::ZERO,
             send_window: Span::ZERO,
+            longest_window: Span::ZERO,
+            fresh: Span::ZERO,
             settle: Span::ZERO,
             backoff: Span::ZERO,
             slowest: Span::ZERO,
