@@ -211,6 +211,8 @@ pub enum VetWord {
         /// When to look again.
         recheck: Tick,
     },
+    /// The Node that is meant is not there, and was looked for as long as the vetting has patience.
+    NoTarget,
     /// Not at all.
     Reject {
         /// The gate that refused.

@@ -11,6 +11,7 @@ use palisade_core::detect::Evidence;
 use palisade_core::detect::sight::Sight;
 use palisade_core::ident::{NodeName, ResourceVersion, Uid};
 use palisade_core::policy::Policy;
+use palisade_core::reason::vet::RejectReason;
 use palisade_core::request::record::{self, Identity, rule_of};
 use palisade_core::request::{
     FenceFacts, FenceResult, FenceSeen, How, NodeSeen, Request, RequestEffect, RequestStatus, Seen, VetWord,
@@ -197,6 +198,9 @@ fn word(object: &NodeFencingRequest, request: &Request, view: &Snapshot, policy:
             numbers: why.brief().into(),
             recheck: look_again,
         },
+        Verdict::Reject { why: RejectReason::NodeUnknown { .. } | RejectReason::NodeReplaced { .. }, .. } => {
+            VetWord::NoTarget
+        }
         Verdict::Reject { gate, why } => {
             VetWord::Reject { gate: gate.to_string().into(), why: why.name().into(), numbers: why.brief().into() }
         }

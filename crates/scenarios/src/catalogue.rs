@@ -116,6 +116,7 @@ catalogue! {
     config::config_that_makes_no_sense [4 1] "a FenceConfig makes no sense"
     config::object_that_cannot_be_understood [4 1] "an object cannot be understood"
     config::request_for_nobody [4 1] "a request names a node that is not there"
+    config::request_ahead_of_its_node [4 1] "a request is seen before its node"
     config::request_from_a_stranger [4 1] "a request comes from a namespace that is not listed"
     config::template_with_a_wrong_address [4 1] "a template leads to no device"
 }

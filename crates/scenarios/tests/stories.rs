@@ -168,6 +168,7 @@ stories! {
     config_that_makes_no_sense
     object_that_cannot_be_understood
     request_for_nobody
+    request_ahead_of_its_node
     request_from_a_stranger
     template_with_a_wrong_address
 }

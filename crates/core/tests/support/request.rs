@@ -187,6 +187,7 @@ impl Stage {
         let from_now = |recheck: Tick| self.now + recheck.since(Tick::START);
         match self.vet.get(uid).cloned().unwrap_or(VetWord::Admit) {
             VetWord::Admit => VetWord::Admit,
+            VetWord::NoTarget => VetWord::NoTarget,
             VetWord::Hold { gate, why, numbers, recheck } => {
                 VetWord::Hold { gate, why, numbers, recheck: from_now(recheck) }
             }
@@ -350,6 +351,7 @@ fn vet(fact: &mut Fact) -> Result<VetWord, String> {
     Ok(match word.as_str() {
         "admit" => VetWord::Admit,
         "hold" => VetWord::Hold { gate, why, numbers, recheck },
+        "no-target" => VetWord::NoTarget,
         "reject" => VetWord::Reject { gate, why, numbers },
         "dry-run" => VetWord::DryRun { verdict, recheck },
         other => return Err(fact.wrong(&format!("no verdict is called `{other}`"))),

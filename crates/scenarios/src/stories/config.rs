@@ -53,9 +53,21 @@ pub async fn object_that_cannot_be_understood(world: &mut impl World) -> Told {
 pub async fn request_for_nobody(world: &mut impl World) -> Told {
     let home = database(world).await?;
     world.create(Kind::Request, super::things::request("who", "n99", "Fence")).await?;
+    // The request may be older news than the node.
+    world.run_until(10, "it is looked for", |world| world.is_held("n99", "TargetNotSeen")).await?;
     world.power_off(&home).await?;
     moved_and_clean(world, &home).await?;
     expect(world.result_of("n99") == Some(palisade_api::request::RequestResult::NodeGone), "the request is answered")
+}
+
+/// A request is seen before the node that it names, as happens when both are new. It waits for the node, and is taken up.
+pub async fn request_ahead_of_its_node(world: &mut impl World) -> Told {
+    database(world).await?;
+    world.create(Kind::Request, super::things::request("early", "n99", "Fence")).await?;
+    world.run_until(10, "it is looked for", |world| world.is_held("n99", "TargetNotSeen")).await?;
+    world.create(Kind::Node, json!({ "metadata": { "name": "n99" }, "spec": {}, "status": {} })).await?;
+    world.run_until(60, "it is taken up", |world| world.fence_of("n99").is_some()).await?;
+    expect(world.result_of("n99").is_none(), "it was not closed before")
 }
 
 /// A request from a namespace that the policy does not list is refused, whoever made it.
