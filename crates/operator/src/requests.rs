@@ -164,10 +164,13 @@ fn request(object: &NodeFencingRequest) -> Result<Request, record::Unreadable> {
 
 /// What a request rests on: what its rule finds now, or that somebody asked.
 pub(crate) fn evidence(object: &NodeFencingRequest, node: &NodeName, view: &View, detect: &Detect) -> Evidence {
-    match &object.spec.trigger {
-        Some(trigger) => Evidence::Found(detect.finding(node, &rule_of(trigger))),
-        None => Evidence::Asked { done: step_done(view.fences.get(node)) },
+    if let Some(trigger) = &object.spec.trigger {
+        return Evidence::Found(detect.finding(node, &rule_of(trigger)));
     }
+    // What another one's fence does is not what this one asked for.
+    let uid = object.uid();
+    let names = |fence: &&NodeFence| fence.spec.requests.iter().any(|named| Some(&named.uid) == uid.as_ref());
+    Evidence::Asked { done: step_done(view.fences.get(node).filter(names)) }
 }
 
 /// What was asked for has been done once the fence is past cutting off.
@@ -243,6 +246,7 @@ fn facts_of(fence: &NodeFence, view: &View) -> FenceFacts {
         uid: Uid::new(fence.uid().unwrap_or_default()),
         node_uid: node_uid.unwrap_or_default(),
         requests: fence.spec.requests.iter().map(|request| Uid::from(request.uid.as_str())).collect(),
+        does: record::does(&fence.spec),
         result,
     }
 }

@@ -99,6 +99,8 @@ catalogue! {
     workload::stateless_node_is_left_alone [4 1] "a node without anything that needs fencing"
     admin::request_on_a_healthy_node [4 1] "an admin has a healthy node fenced"
     admin::power_off_and_resume [4 1] "an admin takes a machine out and back"
+    admin::two_admins_ask_for_the_same [4 1] "two admins ask for the same"
+    admin::power_off_asked_for_in_the_middle [4 1] "an admin takes a machine out that is being fenced"
     admin::fence_deleted_while_it_fails [4 1] "an admin deletes a fence that fails"
     admin::fence_deleted_after_the_mark [4 1] "an admin deletes a fence after the mark"
     admin::stop_before_the_off [4 1] "an admin says stop before the machine is off"

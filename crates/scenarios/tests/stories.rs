@@ -151,6 +151,8 @@ stories! {
     stateless_node_is_left_alone
     request_on_a_healthy_node
     power_off_and_resume
+    two_admins_ask_for_the_same
+    power_off_asked_for_in_the_middle
     fence_deleted_while_it_fails
     fence_deleted_after_the_mark
     stop_before_the_off

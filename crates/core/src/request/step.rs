@@ -186,6 +186,9 @@ impl Request {
             Target::NotRead => return self.unread(now),
             Target::Missing(why) => return self.missing(why, &seen.vet, now),
         };
+        if let Some(turn) = self.joins(&node_uid, seen, now) {
+            return turn;
+        }
         if seen.evidence.standing() == Standing::Cleared {
             return Turn::close(match seen.evidence {
                 Evidence::Withdrawn => RequestReason::Withdrawn,
@@ -238,6 +241,27 @@ impl Request {
         }
     }
 
+    /// A node that is being fenced is not fenced twice: whatever gate holds the request, it joins that fence if that goes as far as
+    /// it wants, or if what it was made for clears meanwhile. Its end is then the end of that fence.
+    fn joins(&self, node_uid: &Uid, seen: &Seen, now: Tick) -> Option<Turn> {
+        let FenceSeen::Read { found: Some(fence), .. } = &seen.fence else { return None };
+        let refused = matches!(seen.vet, VetWord::Reject { .. } | VetWord::NoTarget);
+        if refused || seen.evidence == Evidence::Withdrawn || fence.node_uid != *node_uid {
+            return None;
+        }
+        let cleared = seen.evidence.standing() == Standing::Cleared;
+        let uid = fence.uid.clone();
+        match fence.result.clone() {
+            None if cleared || fence.does >= self.wants => {
+                let attach = RequestEffect::AttachTo(uid.clone());
+                Some(Turn::wait(RequestReason::Attaching { fence: uid }, now + LOOK_AGAIN).and(attach))
+            }
+            // Refused before it had done anything: it cleared nothing.
+            None | Some(FenceResult::Failed { .. }) => None,
+            Some(result) => cleared.then(|| Turn::fence_ended(uid, result)),
+        }
+    }
+
     fn admitted(&self, node_uid: Uid, seen: &Seen, now: Tick) -> Turn {
         let wait = |why| Turn::wait(why, now + LOOK_AGAIN);
         if let Evidence::Found(Finding::Watching { why, until }) = &seen.evidence
@@ -260,8 +284,7 @@ impl Request {
                 } else if result.is_some() {
                     wait(RequestReason::FenceEnding { fence: uid })
                 } else {
-                    let attach = RequestEffect::AttachTo(uid.clone());
-                    wait(RequestReason::Attaching { fence: uid }).and(attach)
+                    wait(RequestReason::FenceDoesLess { fence: uid })
                 }
             }
         }
