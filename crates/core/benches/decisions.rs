@@ -205,6 +205,7 @@ fn observations(pods: usize) -> Observations {
     };
     Observations {
         settings: Settings { isolation: one(&off), power_on: one(&on), ..Settings::default() },
+        unusable: None,
         release: ReleasePolicy::default(),
         vetted: Vetted::Open,
         ledger: LedgerSeen::Present { grant: 1 },

@@ -18,6 +18,8 @@ use crate::time::{Span, Tick};
 pub struct Observations {
     /// How this node is fenced.
     pub settings: Settings,
+    /// Why the node's config cannot be used, if so: then the settings have no methods.
+    pub unusable: Option<Box<str>>,
     /// How pods are released.
     pub release: ReleasePolicy,
     /// What vetting says now.

@@ -55,6 +55,8 @@ pub(crate) struct Live {
 pub(crate) struct Around<'a> {
     pub(crate) track: Option<&'a NodeTrack>,
     pub(crate) resolved: Option<&'a Resolved>,
+    /// Why there is nothing resolved.
+    pub(crate) unusable: Option<&'a str>,
     pub(crate) release: &'a ReleasePolicy,
     pub(crate) vetted: Vetted,
     pub(crate) evidence_cleared: bool,
@@ -182,6 +184,7 @@ impl Live {
         let listing = self.listing.as_deref();
         Observations {
             settings: around.resolved.map_or_else(Settings::default, |resolved| resolved.settings.clone()),
+            unusable: around.unusable.map(Into::into),
             release: around.release.clone(),
             vetted: around.vetted,
             ledger: self.ledger,

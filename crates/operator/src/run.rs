@@ -401,6 +401,7 @@ impl Operator {
                 let around = Around {
                     track: self.view.nodes.get(&node),
                     resolved: resolved.as_ref(),
+                    unusable: self.unusable.get(&node).map(String::as_str),
                     release: &policy.release,
                     vetted,
                     evidence_cleared: cleared,

@@ -10,7 +10,7 @@ use super::isolating::{cut_off, fail};
 use super::returning::lift;
 use super::{Next, Turn, crossing, go};
 use crate::fence::{Fence, Isolation, IsolationKind, IsolationState, Phase, Run, SinceMark, StepWord};
-use crate::isolate::{RunNext, plugs_behind, read_for, run_restore};
+use crate::isolate::{RunNext, plugs_behind, read_for, run_restore, unplanned};
 use crate::observe::{CallId, Memory, NodeSeen};
 use crate::prove::{Class, Judged};
 use crate::reason::automaton::{FailReason, MoveReason, WaitReason};
@@ -72,7 +72,7 @@ fn way_on(turn: &Turn<'_>) -> Plan {
 fn before_on(turn: &Turn<'_>, memory: &mut Memory, run: Run) -> Option<Next> {
     let (fence, seen) = (turn.fence, turn.seen);
     if fence.isolated_by(IsolationKind::Power) && way_on(turn).levels.is_empty() {
-        return Some(fail(fence, StepWord::PowerManagement, FailReason::NoLevels));
+        return Some(fail(fence, StepWord::PowerManagement, unplanned(seen, FailReason::NoLevels)));
     }
     match &seen.node {
         NodeSeen::There(node) if fence.isolated_by(IsolationKind::OutOfService) => {

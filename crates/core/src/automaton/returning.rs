@@ -7,7 +7,7 @@ use super::isolating::fail;
 use super::{Next, Turn, go, guard};
 use crate::effect::{Effect, NodeChange, NodePatch};
 use crate::fence::{End, Fence, Isolation, IsolationKind, IsolationState, Phase, Run, SinceMark, StepWord};
-use crate::isolate::{RunNext, run_restore};
+use crate::isolate::{RunNext, run_restore, unplanned};
 use crate::observe::{Memory, NodeSeen, TaintSeen};
 use crate::prove::Class;
 use crate::reason::automaton::{FailReason, MoveReason, WaitReason};
@@ -220,7 +220,8 @@ pub(super) fn lift(
         }
     }
     let Some(method) = seen.settings.undo.get(&isolation.method) else {
-        return fail(fence, StepWord::Recovery, FailReason::RestoreFailed { method: isolation.method.clone() });
+        let lost = FailReason::RestoreFailed { method: isolation.method.clone() };
+        return fail(fence, StepWord::Recovery, unplanned(seen, lost));
     };
     let plan = Plan { levels: vec![Level { methods: vec![method.clone()] }], retries: 0 };
     let at_start = Run { level: 0, method: 0, ..run };

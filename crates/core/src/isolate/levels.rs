@@ -67,6 +67,11 @@ fn kind_of(method: &Method) -> Option<IsolationKind> {
     }
 }
 
+/// Why there is no method to call: the config cannot be used, or else as `otherwise` says.
+pub(crate) fn unplanned(seen: &Observations, otherwise: FailReason) -> FailReason {
+    seen.unusable.as_deref().map_or(otherwise, |why| FailReason::ConfigUnusable { why: why.to_owned() })
+}
+
 /// One step of isolation or power-off.
 pub(crate) fn run_cut_off(
     plan: &Plan,
@@ -77,10 +82,10 @@ pub(crate) fn run_cut_off(
     now: Tick,
 ) -> RunNext {
     if plan.levels.is_empty() {
-        return RunNext::Exhausted(FailReason::NoLevels);
+        return RunNext::Exhausted(unplanned(seen, FailReason::NoLevels));
     }
     let Some(method) = plan.method(run.level, run.method) else {
-        return RunNext::Exhausted(FailReason::ConfigChanged);
+        return RunNext::Exhausted(unplanned(seen, FailReason::ConfigChanged));
     };
     let others_cordon = method.action == Action::Cordon && cordoned_by_others(fence, seen);
     if kind_of(method).is_some_and(|kind| !intended(fence, &method.name, kind)) && !others_cordon {
@@ -268,7 +273,7 @@ pub(crate) fn run_restore(
         return if plan.levels.is_empty() {
             RunNext::Succeeded(Vec::new())
         } else {
-            RunNext::Exhausted(FailReason::ConfigChanged)
+            RunNext::Exhausted(unplanned(seen, FailReason::ConfigChanged))
         };
     };
     match send(run, method, fence, memory, seen, now) {

@@ -67,6 +67,7 @@ reasons! {
     pub enum FailReason {
         Recorded { text: String } => "{text}",
         NoLevels => "no method is configured for this step; add a FenceConfig that selects the node",
+        ConfigUnusable { why: String } => "the node's FenceConfig cannot be used, so no device is called: {why}",
         ConfigChanged => "the configuration no longer has the method that was running",
         CallRefused { method: MethodName } => "{method}: the device refused; nothing was done",
         CallUnknown { method: MethodName } => "{method}: nobody knows whether the device acted; it does not count",

@@ -345,6 +345,7 @@ fn observations(ledger: LedgerSeen, well: bool) -> Observations {
             longest_window: Span::ZERO,
             ..Settings::default()
         },
+        unusable: None,
         release: ReleasePolicy::default(),
         vetted: Vetted::Open,
         ledger,

@@ -284,6 +284,7 @@ fn pod_of(pod: &PodRef) -> (u8, u8) {
 fn observations(setup: &Setup, fence: &Fence, asked: &Asked) -> Observations {
     Observations {
         settings: setup.settings(asked.overdue),
+        unusable: None,
         release: Setup::release(),
         vetted: Vetted::Open,
         ledger: asked.ledger.map_or(LedgerSeen::Absent, |grant| LedgerSeen::Present { grant: grant.into() }),

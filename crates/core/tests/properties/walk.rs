@@ -256,6 +256,7 @@ fn observations(setup: &Setup) -> Observations {
     let driver_guard = if setup.guard { vec!["csi".into()] } else { Vec::new() };
     Observations {
         settings: settings(setup),
+        unusable: None,
         release: ReleasePolicy { out_of_service: setup.out_of_service, driver_guard, ..ReleasePolicy::default() },
         vetted: Vetted::Open,
         ledger: LedgerSeen::Present { grant: 1 },

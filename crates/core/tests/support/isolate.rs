@@ -31,6 +31,7 @@ pub fn rooms() -> Vec<Room> {
                 "NotSteady",
                 "CannotTellHibernated",
                 "NoLevels",
+                "ConfigUnusable",
                 "ConfigChanged",
             ],
         ),

@@ -80,6 +80,7 @@ impl World {
         };
         let seen = Observations {
             settings: Settings::default(),
+            unusable: None,
             release: ReleasePolicy::default(),
             vetted: Vetted::Open,
             ledger: LedgerSeen::Absent,

@@ -1,5 +1,6 @@
 //! Config: objects that make no sense, and objects that nobody can read.
 
+use palisade_api::fence::FencePhase;
 use serde_json::{Value, json};
 
 use super::{clean, database, expect, moved, moved_and_clean, nothing_released};
@@ -18,12 +19,14 @@ pub async fn config_that_makes_no_sense(world: &mut impl World) -> Told {
     world.create(Kind::Config, json!({ "metadata": { "name": "bad" }, "spec": spec })).await?;
     world.power_off(&home).await?;
     nothing_released(world, 300).await?;
+    expect(world.was_told("ConfigUnusable", &home), "somebody was told why")?;
     let says = |world: &dyn Look| {
         let fence = world.fence_of(&home).and_then(|fence| fence.status).unwrap_or_default();
-        let told = world.was_told("ConfigUnusable", &home);
-        told || format!("{:?} {}", fence.reason, fence.message).contains("no-such-template")
+        fence.reason.as_deref() == Some("ConfigUnusable") && fence.message.contains("no-such-template")
     };
-    world.run_until(300, "somebody is told why", says).await?;
+    world.run_until(900, "the fence says why", says).await?;
+    let goes_on = |world: &dyn Look| world.phase_of(&home) != Some(FencePhase::Failed) || says(world);
+    world.hold_for(600, "and goes on saying so for as long as it has failed", goes_on).await?;
     world.delete(Kind::Config, "bad").await?;
     moved(world, &home, 900).await?;
     clean(world, &home, 900).await?;

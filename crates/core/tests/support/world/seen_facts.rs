@@ -30,6 +30,7 @@ impl World {
                 self.pods_listed &= !fact.flag("pods");
                 self.attachments_listed &= !fact.flag("attachments");
             }
+            "unusable" => self.seen.unusable = Some(fact.word("why")?.into()),
             "vetted" => {
                 let word = fact.word("open, closed or refused")?;
                 let table = [("open", Vetted::Open), ("closed", Vetted::Closed), ("refused", Vetted::Refused)];
