@@ -25,7 +25,7 @@
 //! **Limits** (printed with each result): how often each fault, crash, handover and outside act happens. Within them the
 //! exploration is exhaustive; `PALISADE_MODEL=full` widens them. One operator decides at a time and the other one may take over
 //! at any point, with the old one's requests still under way; `handovers` bounds how often. Not modelled: kubelets that list
-//! from a lagging API server (the documented exception), the out-of-service taint, deletion of Nodes by us, driver fencing.
+//! from a lagging API server (the documented exception), driver fencing.
 //!
 //! **Mutations.** A shell that breaks its contract in one way. Each has to be caught, with the promise that it breaks.
 #![allow(
@@ -177,6 +177,16 @@ fn a_node_that_another_machine_takes_over_while_a_release_is_under_way() {
 }
 
 #[test]
+fn a_node_that_is_out_of_service_loses_nothing_that_still_writes() {
+    holds(worlds::out_of_service(), &[RELEASED, REPLACED, VOIDED, "the node is out of service"]);
+}
+
+#[test]
+fn a_node_is_deleted_by_us_when_nothing_that_writes_is_bound_to_it() {
+    holds(worlds::delete_node(), &[RELEASED, REPLACED, VOIDED, "its Node is deleted by us"]);
+}
+
+#[test]
 fn ledger_entry_of_an_earlier_slot() {
     for bounds in worlds::ledger_with_retries() {
         let found = LedgerWorld::new(bounds, false).explore("ledger with retries");
@@ -237,4 +247,14 @@ fn mutation_live_ledger_entry_taken_for_garbage() {
 #[test]
 fn mutation_silence_taken_for_off() {
     caught(&worlds::for_mutations(), Mutation::SilenceTakenForOff, "I6");
+}
+
+#[test]
+fn mutation_out_of_service_before_the_release() {
+    caught(&worlds::out_of_service()[0], Mutation::OutOfServiceTooEarly, "I2");
+}
+
+#[test]
+fn mutation_node_deleted_under_pods_that_were_not_shown() {
+    caught(&worlds::delete_node()[0], Mutation::PodsHidden, "I2");
 }

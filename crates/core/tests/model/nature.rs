@@ -93,6 +93,9 @@ impl Explored {
             Request::Mark { .. } => self.setup.replaces(),
             Request::Quarantine { .. }
             | Request::LiftQuarantine { .. }
+            | Request::OutOfService { .. }
+            | Request::LiftOutOfService { .. }
+            | Request::DeleteNode { .. }
             | Request::Remove { .. }
             | Request::Detach { .. }
             | Request::Touch { .. }
@@ -125,6 +128,7 @@ impl Explored {
             stamp: 0,
             ready: true,
             taint: None,
+            out_of_service: false,
             in_use,
             attached: next.api.attachment.is_some(),
         });
@@ -165,7 +169,14 @@ impl Explored {
             }
             Event::SecondJoins => self.bind(next, 1, Home::Target),
             Event::Replaced { name, home } => self.bind(next, name, home),
-            Event::Detached => next.detach(),
+            Event::Detached => {
+                // Without the taint, Kubernetes' own patience would have ended; with it, it is our doing.
+                if next.api.node.is_some_and(|node| node.out_of_service) && next.harms(&self.setup) {
+                    next.breaks(Broken::I2);
+                }
+                next.detach();
+            }
+            Event::Collected(name) => next.collect(&self.setup, name),
             Event::FencedAgain => {
                 next.left.more_fences -= 1;
                 next.api.fence_no += 1;

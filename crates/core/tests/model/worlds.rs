@@ -3,7 +3,7 @@
 use palisade_core::observe::Owner;
 
 use crate::ledger;
-use crate::setup::{Bounds, How, Members, Setup, Successor, Until};
+use crate::setup::{Besides, Bounds, How, Members, Setup, Successor, Until};
 
 /// Whether the wide bounds are asked for.
 fn full() -> bool {
@@ -18,6 +18,7 @@ fn base(name: &'static str, how: How) -> Setup {
         members: Members::One,
         attach: true,
         successor: Successor::SameMachine,
+        besides: Besides::Nothing,
         until: Until::On,
         bounds: Bounds::default(),
         mutation: None,
@@ -182,6 +183,26 @@ pub(crate) fn node_taken_over() -> Vec<Setup> {
         &Setup { successor: Successor::OtherMachine, ..base("node taken over", How::Power) },
         &[taken],
         &[Bounds { handovers: 1, ..taken }, Bounds { outside_ons: 1, ..taken }],
+    )
+}
+
+/// The policy asks for the out-of-service taint: pod GC deletes what terminates there, and volumes are detached though they are in use.
+pub(crate) fn out_of_service() -> Vec<Setup> {
+    let race = Bounds { outside_ons: 1, ..PLAIN };
+    under(
+        &Setup { besides: Besides::OutOfService, ..base("out of service", How::Power) },
+        &[race],
+        &[Bounds { handovers: 1, ..race }, Bounds { crashes: 1, faults: 1, ..race }],
+    )
+}
+
+/// The config asks for the Node to be deleted: whatever is still bound to it goes with it.
+pub(crate) fn delete_node() -> Vec<Setup> {
+    let race = Bounds { outside_ons: 1, ..PLAIN };
+    under(
+        &Setup { besides: Besides::DeleteNode, ..base("delete the node", How::Power) },
+        &[race],
+        &[Bounds { handovers: 1, ..race }, Bounds { crashes: 1, faults: 1, ..race }],
     )
 }
 
