@@ -219,7 +219,7 @@ fn mutation_read_back_before_the_mark() {
 
 #[test]
 fn mutation_old_job_adopted() {
-    caught(&worlds::jobs()[0], Mutation::OldJobAdopted, "I6");
+    caught(&worlds::for_old_jobs(), Mutation::OldJobAdopted, "I6");
 }
 
 #[test]
@@ -229,7 +229,7 @@ fn mutation_no_precondition() {
 
 #[test]
 fn mutation_unfence_on_an_old_boot() {
-    caught(&worlds::storage()[0], Mutation::OldBootCalledNew, "I1");
+    caught(&worlds::storage()[1], Mutation::OldBootCalledNew, "I1");
 }
 
 #[test]
