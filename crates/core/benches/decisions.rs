@@ -217,6 +217,7 @@ fn observations(pods: usize) -> Observations {
             ready_for: None,
             life: LifeSigns { renewed: Some("r".into()), heartbeat: Some("h".into()), boot: Some("b".into()) },
             lease_silent: true,
+            lease_late: true,
             taints: BTreeSet::from([TaintSeen::Quarantine(Uid::from("fence"))]),
             cordoned: false,
             volumes_in_use: (0..pods).map(|index| volume(index).name).collect(),

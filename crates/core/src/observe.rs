@@ -103,6 +103,8 @@ pub struct NodeLive {
     pub life: LifeSigns,
     /// The lease is silent.
     pub lease_silent: bool,
+    /// A renewal of it is overdue.
+    pub lease_late: bool,
     /// Keys and values of the taints that concern us.
     pub taints: BTreeSet<TaintSeen>,
     /// Marked unschedulable.
@@ -117,6 +119,12 @@ impl NodeLive {
     /// The boot that the kubelet reports.
     pub fn boot(&self) -> Option<&BootId> {
         self.life.boot.as_ref()
+    }
+
+    /// Whether nothing is heard of the node. A machine that is proven to be off need not be silent for as long as one that
+    /// may only be out of sight: one missing renewal says that its Ready is stale.
+    pub fn is_quiet(&self, proven_off: bool) -> bool {
+        self.lease_silent || (proven_off && self.lease_late)
     }
 }
 

@@ -8,12 +8,13 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use k8s_openapi::api::core::v1::Secret;
+use k8s_openapi::api::core::v1::{ObjectReference, Secret};
 use kube::api::Api;
 use palisade_api::template::Identity as IdentityRule;
 use palisade_core::effect::{DeviceCall, ReadRequest};
 use palisade_core::ident::{MethodName, NodeName, Uid};
 use palisade_core::observe::{CallAnswer, CallOutcome, ReadAnswer};
+use palisade_core::planted::{self, Bug};
 use palisade_core::prove::{PlugRead, Sample, Seen};
 use palisade_core::resolve::call::{Call, Device as Target, THE_NODE, Value};
 use palisade_core::settings::{Action, Method};
@@ -192,6 +193,13 @@ impl Executor {
         let secrets: Api<Secret> = Api::namespaced(self.context.client.clone(), &self.context.namespace);
         let missing = || Failure::Refused(format!("the Secret {name} in {} has no key {key}", self.context.namespace));
         let found = secrets.get_opt(name).await.map_err(|why| Failure::Unknown(format!("Secret {name}: {why}")))?;
+        if planted::is(Bug::TellsASecret)
+            && let Some(text) = found.as_ref().and_then(|secret| secret.data.as_ref()).and_then(|data| data.get(key))
+        {
+            let (news, about) = (tokio::sync::mpsc::unbounded_channel().0, ObjectReference::default());
+            let text = String::from_utf8_lossy(&text.0);
+            crate::events::tell(&self.context, &news, about, crate::events::Tone::Normal, "LoggedIn", &text).await;
+        }
         let bytes = found.and_then(|secret| secret.data).and_then(|mut data| data.remove(key)).ok_or_else(missing)?;
         String::from_utf8(bytes.0).map_err(|_| Failure::Refused(format!("{key} of the Secret {name} is no text")))
     }

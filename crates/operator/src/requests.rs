@@ -10,6 +10,7 @@ use palisade_api::{NodeFence, NodeFencingRequest, names};
 use palisade_core::detect::Evidence;
 use palisade_core::detect::sight::Sight;
 use palisade_core::ident::{NodeName, ResourceVersion, Uid};
+use palisade_core::planted::{self, Bug};
 use palisade_core::policy::Policy;
 use palisade_core::reason::vet::RejectReason;
 use palisade_core::request::record::{self, Identity, rule_of};
@@ -124,6 +125,11 @@ impl Requests {
         let (mut decided, mut look_again) = (Vec::new(), None);
         for (uid, request) in &mut self.lives {
             let Some(object) = view.requests.get(uid).filter(|_| !self.busy.contains(uid)) else { continue };
+            if planted::is(Bug::HoldsForEver)
+                && object.status.as_ref().is_some_and(|status| status.phase == palisade_api::request::Phase::Held)
+            {
+                continue;
+            }
             let node = request.node.clone();
             let (fence, how) = match self.live_reads.remove(&node) {
                 Some(read) => (read, How::Live),

@@ -12,6 +12,7 @@ use super::{Next, Turn, crossing, go};
 use crate::fence::{Fence, Isolation, IsolationKind, IsolationState, Phase, Run, SinceMark, StepWord};
 use crate::isolate::{RunNext, plugs_behind, read_for, run_restore, unplanned};
 use crate::observe::{CallId, Memory, NodeSeen};
+use crate::planted::{self, Bug};
 use crate::prove::{Class, Judged};
 use crate::reason::automaton::{FailReason, MoveReason, WaitReason};
 use crate::reason::prove::ProofEnd;
@@ -75,7 +76,9 @@ fn before_on(turn: &Turn<'_>, memory: &mut Memory, run: Run) -> Option<Next> {
         return Some(fail(fence, StepWord::PowerManagement, unplanned(seen, FailReason::NoLevels)));
     }
     match &seen.node {
-        NodeSeen::There(node) if fence.isolated_by(IsolationKind::OutOfService) => {
+        NodeSeen::There(node)
+            if fence.isolated_by(IsolationKind::OutOfService) && !planted::is(Bug::OnWhileOutOfService) =>
+        {
             return Some(lift_out_of_service(turn, node));
         }
         NodeSeen::There(_) => {}

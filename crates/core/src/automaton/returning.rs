@@ -9,6 +9,7 @@ use crate::effect::{Effect, NodeChange, NodePatch};
 use crate::fence::{End, Fence, Isolation, IsolationKind, IsolationState, Phase, Run, SinceMark, StepWord};
 use crate::isolate::{RunNext, run_restore, unplanned};
 use crate::observe::{Memory, NodeSeen, TaintSeen};
+use crate::planted::{self, Bug};
 use crate::prove::Class;
 use crate::reason::automaton::{FailReason, MoveReason, WaitReason};
 use crate::reason::prove::ProofEnd;
@@ -79,7 +80,7 @@ fn node_gone(turn: &Turn<'_>) -> Next {
         return Next::Wait(WaitReason::PodsNameTheNode, Some(turn.now + seen.release.look_again));
     }
     let deleted_by_us = fence.isolated_by(IsolationKind::NodeDeletion);
-    if fence.isolated_by(IsolationKind::Power) && !deleted_by_us {
+    if fence.isolated_by(IsolationKind::Power) && !deleted_by_us && !planted::is(Bug::ForgetsTheMachine) {
         return switch_on(fence);
     }
     if beyond_the_node(fence).is_some() {

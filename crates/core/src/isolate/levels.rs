@@ -9,6 +9,7 @@ use crate::effect::{DeviceCall, Effect, ReadRequest};
 use crate::fence::{Fence, Isolation, IsolationKind, IsolationState, Run};
 use crate::ident::MethodName;
 use crate::observe::{CallId, CallOutcome, Memory, NodeSeen, Observations};
+use crate::planted::{self, Bug};
 use crate::prove::{Class, Judged, PlugRead, Proof, ReadPath, Scope, judge, judge_for, read_off};
 use crate::reason::automaton::{FailReason, MoveReason, WaitReason};
 use crate::settings::{Action, Method, Plan, Settings};
@@ -175,7 +176,12 @@ fn await_off(
     let culprit = not_off.map_or_else(|| method.name.clone(), |(method, _)| method.clone());
     let name = || culprit.clone();
     match judged {
-        Judged::Off if method.proves == Some(Class::Power) && !method.tells_hibernation && !run.seen_running => {
+        Judged::Off
+            if method.proves == Some(Class::Power)
+                && !method.tells_hibernation
+                && !run.seen_running
+                && !planted::is(Bug::HibernatedIsOff) =>
+        {
             failed(plan, run, method, FailReason::CannotTellHibernated { method: name() })
         }
         Judged::Off => passed(plan, run, fence, memory, seen, now),

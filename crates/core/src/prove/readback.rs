@@ -8,6 +8,7 @@ use std::fmt;
 
 use super::proof::{Class, Scope};
 use crate::ident::{MethodName, ProviderName, VolumeName};
+use crate::planted::{self, Bug};
 use crate::snapshot::WitnessWord;
 use crate::time::{Span, Tick};
 
@@ -106,7 +107,15 @@ pub enum Judged {
 
 /// Judges the reads of every plug that has to be off, each by its own word.
 pub fn judge(reads: &[PlugRead], wanted: &[(MethodName, Box<str>)], stable_off: Span) -> Judged {
-    worst_of(reads, wanted, stable_off, |sample| sample.seen == Seen::Off)
+    worst_of(reads, wanted, stable_off, said_off)
+}
+
+fn said_off(sample: &Sample) -> bool {
+    match sample.seen {
+        Seen::Off => true,
+        Seen::On => false,
+        Seen::Unknown => planted::is(Bug::UnknownIsOff),
+    }
 }
 
 /// Judges the reads of everything that a proof of this class rests on. Where all of it off means that the machine is off, the
@@ -114,7 +123,7 @@ pub fn judge(reads: &[PlugRead], wanted: &[(MethodName, Box<str>)], stable_off: 
 pub fn judge_for(class: Class, reads: &[PlugRead], wanted: &[(MethodName, Box<str>)], stable_off: Span) -> Judged {
     match class {
         Class::Power => worst_of(reads, wanted, stable_off, |sample| {
-            sample.seen == Seen::Off && sample.kubelet != WitnessWord::Alive
+            said_off(sample) && (sample.kubelet != WitnessWord::Alive || planted::is(Bug::BelievesTheDevice))
         }),
         Class::Storage | Class::Driver | Class::Network | Class::Confirmed | Class::Kdump => {
             judge(reads, wanted, stable_off)
@@ -130,6 +139,9 @@ fn worst_of(
 ) -> Judged {
     if wanted.is_empty() {
         return Judged::Unknown;
+    }
+    if planted::is(Bug::ExitCodeIsProof) {
+        return Judged::Off;
     }
     let mut worst = Judged::Off;
     for (method, plug) in wanted {

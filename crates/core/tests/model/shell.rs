@@ -327,6 +327,7 @@ fn node_seen(setup: &Setup, fence: &Fence, node: &Node, read: Option<(u8, u8)>) 
             boot: Some(BootId::new(boot)),
         },
         lease_silent: !node.ready,
+        lease_late: !node.ready,
         taints: {
             let ours = node.taint.map(|fence_no| TaintSeen::Quarantine(uid('f', fence_no)));
             ours.into_iter().chain(node.out_of_service.then_some(TaintSeen::OutOfService)).collect()

@@ -272,6 +272,7 @@ fn observations(setup: &Setup) -> Observations {
                 boot: Some(BootId::from("b0")),
             },
             lease_silent: true,
+            lease_late: true,
             taints: BTreeSet::new(),
             cordoned: false,
             volumes_in_use: (0..VOLUMES).map(|i| VolumeName::new(format!("vol-{i}"))).collect(),

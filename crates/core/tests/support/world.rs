@@ -73,6 +73,7 @@ impl World {
             ready_for: None,
             life: LifeSigns { renewed: Some("r1".into()), heartbeat: Some("h1".into()), boot: Some("b1".into()) },
             lease_silent: true,
+            lease_late: true,
             taints: BTreeSet::new(),
             cordoned: false,
             volumes_in_use: BTreeSet::new(),

@@ -89,7 +89,8 @@ impl World {
             node.ready = one_of(fact, &ready, READY)?;
         }
         if let Some(lease) = fact.text("lease") {
-            node.lease_silent = one_of(fact, &lease, &[("silent", true), ("moving", false)])?;
+            let words = [("silent", (true, true)), ("late", (false, true)), ("moving", (false, false))];
+            (node.lease_silent, node.lease_late) = one_of(fact, &lease, &words)?;
         }
         for (key, sign) in [("renewed", &mut node.life.renewed), ("heartbeat", &mut node.life.heartbeat)] {
             if let Some(stamp) = fact.text(key) {
