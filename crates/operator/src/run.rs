@@ -27,6 +27,7 @@ use tokio::task::JoinSet;
 
 use crate::bookkeeping;
 use crate::context::Context;
+use crate::decided;
 use crate::detect::Detect;
 use crate::effects::{Hand, Outcome, ledger_of};
 use crate::events::{self, Tone};
@@ -139,6 +140,7 @@ impl Operator {
     }
 
     fn take(&mut self, news: News) {
+        let _told = decided::by(&self.context.identity);
         let now = self.now();
         if news.api_answered() {
             self.watch.answered(self.policy.observer_fresh, now);
@@ -175,6 +177,7 @@ impl Operator {
                 }
             }
             News::Read { node, fence, answer } => {
+                decided::read(&node, &answer);
                 if let Some(live) = self.fences.get_mut(&node).filter(|live| live.fence().uid == fence) {
                     live.read(answer);
                 }
@@ -298,6 +301,7 @@ impl Operator {
 
     /// Asks everything that may have changed what to do. Returns when to look again.
     fn turn(&mut self) -> Tick {
+        let _told = decided::by(&self.context.identity);
         let now = self.now();
         let mut wake = now + AT_LEAST;
         if !self.view.complete() {
