@@ -2,12 +2,28 @@
 //!
 //! Promise: the same seed gives the same run, event by event, in every process. What is checked is checked against the truth
 //! of machines and storage ([`oracle`]), never against what the operator believes.
+//!
+//! | file | is |
+//! |---|---|
+//! | `run` | one seed from beginning to end |
+//! | [`faults`], `strike`, `wire` | what goes wrong |
+//! | [`oracle`] | what must not be broken |
+//! | [`trace`], `words`, `listen`, `heard` | what each actor saw, decided and did |
+//! | [`moment`] | how everything stood at one instant |
+//! | [`coverage`] | what the seeds have to reach |
 #![forbid(unsafe_code)]
 
+pub mod coverage;
 pub mod faults;
+mod heard;
+mod listen;
+pub mod moment;
 pub mod oracle;
 mod run;
 mod strike;
+pub mod trace;
 mod wire;
+mod words;
 
-pub use run::{Report, simulate};
+pub use coverage::Coverage;
+pub use run::{LENGTH, Report, simulate, simulate_until};

@@ -1,22 +1,26 @@
-//! Run: one seed from beginning to end.
+//! Run: one seed from beginning to end, or up to one line of its trace.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use palisade_api::names;
+use palisade_cluster::api::Kind;
 use palisade_cluster::workloads::Claim;
 use palisade_cluster::{Cluster, Shape};
 use palisade_scenarios::embedded::Embedded;
-use serde_json::Value;
 
 use crate::faults::{Plan, QUIET};
+use crate::heard::Heard;
+use crate::listen::Listener;
+use crate::moment::{self, Moment};
 use crate::oracle::Oracle;
 use crate::strike::{mend, operator, strike};
+use crate::trace::{Did, Line, Trace};
 use crate::wire::Lossy;
 
 /// How long a run is.
-const LENGTH: Duration = Duration::from_mins(30);
+pub const LENGTH: Duration = Duration::from_mins(30);
 /// How many nodes it has.
 pub(crate) const NODES: usize = 8;
 
@@ -25,98 +29,111 @@ pub(crate) const NODES: usize = 8;
 pub struct Report {
     /// The seed.
     pub seed: u64,
-    /// Every write and every event, hashed.
+    /// Every write, every event and every line of the trace, hashed.
     pub hash: u64,
     /// What was broken; empty: nothing.
     pub broken: Vec<String>,
-    /// What went wrong and what was done about it, in order.
-    pub timeline: Vec<String>,
-    /// How often each fault, phase and reason was reached.
+    /// The line by which the first of it came out.
+    pub broken_at: Option<u64>,
+    /// What each actor saw, decided and did, in order.
+    pub lines: Vec<Line>,
+    /// How often each fault, phase, transition, gate, hold and effect was reached.
     pub reached: BTreeMap<String, u64>,
+    /// How everything stood at the end.
+    pub moment: Moment,
 }
 
-/// Runs one seed, on a thread and a runtime of its own.
+/// Runs one seed to its end.
 pub fn simulate(seed: u64) -> Report {
+    simulate_until(seed, None)
+}
+
+/// Runs one seed up to a line of its trace, on a thread and a runtime of its own.
+pub fn simulate_until(seed: u64, last: Option<u64>) -> Report {
     let run = move || {
+        let trace = Trace::until(last);
+        let _heard = tracing::subscriber::set_default(Listener::new(trace.clone()));
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build();
-        runtime.map(|runtime| runtime.block_on(run(seed)))
+        runtime.map(|runtime| runtime.block_on(run(seed, trace)))
     };
     let ended = std::thread::Builder::new().name(format!("seed-{seed}")).spawn(run).map(std::thread::JoinHandle::join);
     match ended {
         Ok(Ok(Ok(report))) => report,
-        Ok(Ok(Err(why))) | Err(why) => {
-            Report { seed, broken: vec![format!("could not run: {why}")], ..Report::default() }
-        }
-        Ok(Err(_)) => {
-            Report { seed, broken: vec!["somebody panicked; the message is above".to_owned()], ..Report::default() }
-        }
+        Ok(Ok(Err(why))) | Err(why) => failed(seed, format!("could not run: {why}")),
+        Ok(Err(_)) => failed(seed, "somebody panicked; the message is above".to_owned()),
     }
 }
 
-async fn run(seed: u64) -> Report {
+fn failed(seed: u64, why: String) -> Report {
+    Report { seed, broken: vec![why], ..Report::default() }
+}
+
+async fn run(seed: u64, trace: Trace) -> Report {
     let plan = Plan::of(seed, NODES);
     let shape = Shape { nodes: NODES, zones: 3, seed, ..Shape::default() };
     let wire = Lossy::new(seed, plan.losses);
-    let mut world = Embedded::over(&shape, Arc::new(wire.clone())).await;
-    let kind = |name: &str| world.cluster.api().kind(names::GROUP, name);
-    let (fences, policies) = (kind("NodeFence"), kind("FencePolicy"));
-    let oracle = Oracle::watch(&world.cluster, fences);
+    let heard = Heard::new(wire.clone(), trace.clone());
+    let world = Embedded::over(&shape, Arc::new(heard)).await;
+    let cluster = world.cluster.clone();
+    let fences = cluster.api().kind(names::GROUP, "NodeFence");
+    let oracle = Oracle::watch(&cluster, fences);
+    trace.follow(&cluster, &oracle);
+    let told = tokio::select! {
+        biased;
+        () = trace.ended() => Ok(()),
+        told = tell(world, &wire, &plan, fences, &oracle, &trace) => told,
+    };
+    let closed = trace.close();
+    let hash = palisade_cluster::truth::Trace::default();
+    hash.add(&(closed.hash, cluster.trace_hash()));
+    let moment = Moment { truth: closed.truth, objects: moment::objects(&cluster, closed.revision) };
+    let mut broken: Vec<String> = closed.broken.iter().map(|(_, what)| what.clone()).collect();
+    broken.extend(told.err());
+    Report {
+        seed,
+        hash: hash.hash(),
+        broken,
+        broken_at: closed.broken.first().map(|(number, _)| *number),
+        lines: closed.lines,
+        reached: closed.reached,
+        moment,
+    }
+}
+
+/// The whole story: workloads, faults in their order, quiet, and the questions at the end.
+async fn tell(
+    mut world: Embedded,
+    wire: &Lossy,
+    plan: &Plan,
+    fences: Option<Kind>,
+    oracle: &Oracle,
+    trace: &Trace,
+) -> Result<(), String> {
+    let cluster = world.cluster.clone();
     for number in 0..plan.operators {
         world.start(&operator(number));
     }
-    let mut report = Report { seed, ..Report::default() };
     for (name, replicas) in [("db", 2), ("queue", 1)] {
-        if let Err(why) = world.cluster.stateful_set(name, replicas, Claim::ReadWriteOnce) {
-            report.broken.push(format!("{name} could not be made: {why:?}"));
-        }
+        let made = cluster.stateful_set(name, replicas, Claim::ReadWriteOnce);
+        made.map_err(|why| format!("{name} could not be made: {why:?}"))?;
     }
-    let mut at = world.cluster.api().revision();
     for (when, fault) in &plan.faults {
-        until(&world.cluster, *when).await;
-        at = tell(&mut report, &world.cluster, at);
-        let line = format!("{:>8.1} FAULT {fault}", world.cluster.elapsed().as_secs_f64());
-        report.timeline.push(line);
-        *report.reached.entry(format!("fault/{}", fault.kind())).or_default() += 1;
-        strike(&mut world, &wire, fault, &plan, fences);
+        until(&cluster, *when).await;
+        trace.reached(format!("fault/{}", fault.kind()));
+        trace.add(None, "fault", Did::Fault, "", fault.to_string());
+        strike(&mut world, wire, fault, plan, fences);
     }
-    until(&world.cluster, QUIET).await;
-    at = tell(&mut report, &world.cluster, at);
+    until(&cluster, QUIET).await;
+    trace.add(None, "fault", Did::Fault, "", "from here on nothing goes wrong; everything is mended".to_owned());
     wire.mend();
-    mend(&world.cluster);
-    until(&world.cluster, LENGTH).await;
-    tell(&mut report, &world.cluster, at);
-    oracle.at_the_end(&world.cluster, fences, policies);
-    report.broken.extend(oracle.found());
-    report.hash = world.cluster.trace_hash();
-    report
+    mend(&cluster);
+    until(&cluster, LENGTH).await;
+    oracle.at_the_end(&cluster, fences, cluster.api().kind(names::GROUP, "FencePolicy"));
+    trace.ask_the_oracle(None);
+    Ok(())
 }
 
 async fn until(cluster: &Cluster, when: Duration) {
     let left = when.saturating_sub(cluster.elapsed());
     cluster.run_for(left).await;
-}
-
-/// Adds what the operators recorded since `from` to the timeline.
-fn tell(report: &mut Report, cluster: &Cluster, from: u64) -> u64 {
-    let fences = cluster.api().kind(names::GROUP, "NodeFence");
-    let requests = cluster.api().kind(names::GROUP, "NodeFencingRequest");
-    for change in cluster.api().changes_since(from).unwrap_or_default() {
-        let ours = Some(change.key.kind) == fences || Some(change.key.kind) == requests;
-        let Some(new) = change.new.as_ref().filter(|_| ours) else { continue };
-        let text = |pointer: &str| new.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
-        let what = if Some(change.key.kind) == fences { "fence" } else { "request" };
-        let (phase, reason) = (text("/status/phase"), text("/status/reason"));
-        *report.reached.entry(format!("{what}/{phase}")).or_default() += 1;
-        *report.reached.entry(format!("reason/{reason}")).or_default() += 1;
-        let line = format!(
-            "{} {:<11} {what} {} {phase} {reason}",
-            change.at.strftime("%H:%M:%S%.3f"),
-            change.by.name(),
-            change.key.name,
-        );
-        if report.timeline.last() != Some(&line) {
-            report.timeline.push(line);
-        }
-    }
-    cluster.api().revision()
 }
