@@ -53,7 +53,8 @@ impl Counter {
     }
 
     fn close_line(&mut self) {
-        if let Some(tally) = closing_line(&String::from_utf8_lossy(&self.line)) {
+        let line = String::from_utf8_lossy(&self.line);
+        if let Some(tally) = closing_line(&line).or_else(|| seeds_line(&line)) {
             self.tally += tally;
         }
         self.line.clear();
@@ -69,6 +70,16 @@ fn closing_line(line: &str) -> Option<Tally> {
     }
     let count = |word: &str| counts.split(';').find_map(|part| part.trim().strip_suffix(word)?.trim_end().parse().ok());
     Some(Tally { passed: count("passed")?, failed: count("failed")?, skipped: count("ignored")? })
+}
+
+/// Reads `2000 seeds: 1999 passed, 1 failed; …`, the last line of `palisade sim --seeds`: each seed is a run of its own.
+fn seeds_line(line: &str) -> Option<Tally> {
+    let (seeds, counts) = line.trim().split_once(" seeds: ")?;
+    let seeds: u64 = seeds.parse().ok()?;
+    let count =
+        |word: &str| counts.split([',', ';']).find_map(|part| part.trim().strip_suffix(word)?.trim_end().parse().ok());
+    let tally = Tally { passed: count("passed")?, failed: count("failed")?, skipped: 0 };
+    (tally.ran() == seeds).then_some(tally)
 }
 
 /// Takes out the escape sequences that colour a terminal: `ESC [ … letter`, and the `ESC ( B` of a reset.
@@ -120,6 +131,14 @@ test result: FAILED. 3 passed; 4 failed; 0 ignored; 0 measured; 9 filtered out; 
         assert_eq!(tally, Tally::PASSED);
         let tally = counted(&["test result: \u{1b}[1;31mFAILED\u{1b}[0m. 0 passed; 1 failed; 0 ignored\n"]);
         assert_eq!(tally, Tally::FAILED);
+    }
+
+    #[test]
+    fn seeds_count_one_by_one() {
+        let tally = counted(&["2000 seeds: 1997 passed, 3 failed; 120 s, 1000 a minute, 500 a minute and job\n"]);
+        assert_eq!(tally, Tally { passed: 1997, failed: 3, skipped: 0 });
+        assert_eq!(seeds_line("10 seeds: 7 passed, 1 failed; 2 s"), None, "two seeds are nowhere");
+        assert_eq!(seeds_line("all seeds: 1 passed, 0 failed"), None);
     }
 
     #[test]

@@ -13,6 +13,7 @@ mod install;
 mod interrupt;
 mod links;
 mod run;
+mod soak;
 mod suite;
 mod table;
 mod tidy;
@@ -44,6 +45,15 @@ enum Task {
         #[arg(long)]
         list: bool,
     },
+    /// Run many more seeds of the simulation than CI does; list those that break something
+    Soak {
+        /// How many seeds
+        #[arg(long, value_name = "NUMBER", default_value_t = 20_000)]
+        seeds: u64,
+        /// The first of them; another start looks at other worlds. Not given: right after those of CI
+        #[arg(long, value_name = "SEED", default_value_t = 2001)]
+        from: u64,
+    },
     /// Measure the decision core with its benchmarks
     Bench {
         /// Handed on to the benchmarks, such as the name of one of them
@@ -62,6 +72,7 @@ fn main() -> Result<ExitCode> {
             Ok(ExitCode::SUCCESS)
         }
         Task::Test { only, list: false } => Ok(suite::run(&workspace, &Choice::of(&only))),
+        Task::Soak { seeds, from } => soak::run(&workspace, from, seeds),
         Task::Bench { args } => bench(&workspace, &args),
     }
 }

@@ -53,6 +53,9 @@ const fn cargo(args: &'static [&'static str]) -> Action {
     Action::Cargo(args, &[])
 }
 
+/// The simulation, optimised: a seed takes a fraction of a second so, and many seconds otherwise.
+pub(crate) const SIMULATE: [&str; 7] = ["run", "--quiet", "--release", "-p", "palisade", "--", "sim"];
+
 pub(crate) const TIERS: &[Tier] = &[
     Tier {
         name: "format",
@@ -96,6 +99,31 @@ pub(crate) const TIERS: &[Tier] = &[
             ),
             Counts::Tests,
         )],
+    },
+    Tier {
+        name: "seeds",
+        shows: "the promises, by the truth, in 2,000 runs in virtual time with everything going wrong; that they reach everything",
+        needs: &[],
+        steps: &[
+            step(cargo(&["build", "--release", "-p", "palisade"]), Counts::Nothing),
+            Step {
+                action: cargo(&[
+                    "run",
+                    "--quiet",
+                    "--release",
+                    "-p",
+                    "palisade",
+                    "--",
+                    "sim",
+                    "--seeds",
+                    "1..2000",
+                    "--coverage",
+                ]),
+                counts: Counts::Tests,
+                // 300 seeds a minute and core, on two cores, and a little more.
+                bar: Some(240),
+            },
+        ],
     },
     Tier {
         name: "docs",
@@ -168,6 +196,13 @@ mod tests {
     #[test]
     fn every_tier_runs_something() {
         assert!(TIERS.iter().all(|tier| tier.steps.iter().any(|step| step.counts != Counts::Nothing)));
+    }
+
+    #[test]
+    fn the_seeds_of_ci_and_of_a_soak_run_the_same_program() {
+        let seeds = TIERS.iter().find(|tier| tier.name == "seeds").unwrap();
+        let starts = |step: &Step| matches!(step.action, Action::Cargo(args, _) if args.starts_with(&SIMULATE));
+        assert!(seeds.steps.iter().any(starts));
     }
 
     #[test]

@@ -206,6 +206,10 @@ impl Phase {
             Self::Failed { .. } => "Failed",
         }
     }
+
+    /// The names of all phases, in the order of the flow.
+    pub const NAMES: [&'static str; 9] =
+        ["New", "Isolating", "Isolated", "PoweringOff", "PoweringOn", "Returning", "Recovering", "Final", "Failed"];
 }
 
 /// The steps of source document 003.

@@ -150,6 +150,18 @@ impl Phase {
     /// All phases, for the tests that demand a case of each.
     pub const ALL: [Self; 6] =
         [Self::Pending, Self::Fencing, Self::Closed, Self::Rejected, Self::Completed, Self::Failed];
+
+    /// The phase's name.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Pending => "Pending",
+            Self::Fencing => "Fencing",
+            Self::Closed => "Closed",
+            Self::Rejected => "Rejected",
+            Self::Completed => "Completed",
+            Self::Failed => "Failed",
+        }
+    }
 }
 
 impl Life {
@@ -332,6 +344,22 @@ pub enum RequestEffect {
         /// Its version.
         resource_version: ResourceVersion,
     },
+}
+
+impl RequestEffect {
+    /// The effect's name.
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Self::CreateFence { .. } => "CreateFence",
+            Self::AttachTo(_) => "AttachTo",
+            Self::ReadFence(_) => "ReadFence",
+            Self::WriteStatus(_) => "WriteStatus",
+            Self::Delete { .. } => "Delete",
+        }
+    }
+
+    /// The names of all effects.
+    pub const NAMES: [&'static str; 5] = ["CreateFence", "AttachTo", "ReadFence", "WriteStatus", "Delete"];
 }
 
 /// A status to be written.

@@ -9,6 +9,7 @@ mod walk;
 use std::collections::BTreeMap;
 
 use palisade_api::fence::NodeFenceStatus;
+use palisade_core::automaton::TRANSITIONS;
 use palisade_core::effect::{Effect, NodeChange};
 use palisade_core::fence::{
     Detach, End, Fence, IsolationKind, IsolationState, Phase, ReleaseState, Slot, StatusWord, StepWord,
@@ -43,6 +44,21 @@ proptest! {
                 if let Err(why) = intended(&before.fence, effect, &walk.seen) {
                     prop_assert!(false, "{why}: {effect:?}\n{:#?}", before.fence);
                 }
+            }
+        }
+    }
+
+    /// Whoever reads the table of moves knows them all.
+    #[test]
+    fn every_move_is_in_the_table((setup, events) in walks()) {
+        let mut walk = Walk::new(setup);
+        for event in events {
+            walk.happen(event);
+            let (before, decision) = walk.step();
+            for effect in &decision.effects {
+                let Effect::Record { fence, why } = effect else { continue };
+                let (from, to) = (before.fence.phase.name(), fence.phase.name());
+                prop_assert!(from == to || TRANSITIONS.contains(&(from, to)), "{from} -> {to} for {why:?}");
             }
         }
     }

@@ -16,6 +16,7 @@ use palisade_core::resolve::{Look, Rule, default_rules, rules, selects};
 use palisade_core::snapshot::{WitnessKind, WitnessWord};
 use palisade_core::time::{Span, Tick};
 
+use crate::decided;
 use crate::view::{NodeTrack, View};
 
 /// How often a suspicious node's witnesses are asked.
@@ -63,6 +64,7 @@ impl Detect {
             let missed = silence.as_ref().map_or(0, |silence| silence.missed);
             for rule in rules {
                 let finding = found(&rule, node, track, sight, now);
+                decided::finding(node, &rule.name, &finding);
                 let again = finding.look_again(now);
                 if !matches!(finding, Finding::Quiet) {
                     pass.look_again = Some(pass.look_again.map_or(again, |known| known.min(again)));
@@ -102,6 +104,7 @@ impl Detect {
 
     /// A witness spoke.
     pub(crate) fn heard(view: &mut View, node: &NodeName, kind: WitnessKind, word: WitnessWord, now: Tick) {
+        decided::witness(node, kind, word);
         if let Some(track) = view.nodes.get_mut(node) {
             track.memory.witnesses.observe(Witness { kind, place: Place::Here }, word, now);
         }

@@ -22,6 +22,7 @@ use palisade_core::settings::Settings;
 use palisade_core::time::{Span, Tick};
 use palisade_core::{Decision, State, step};
 
+use crate::decided;
 use crate::effects::{Listing, Outcome};
 use crate::view::{NodeTrack, version};
 
@@ -149,6 +150,7 @@ impl Live {
         }
         let seen = self.observations(around);
         let (next, decision) = step(self.state.clone(), &seen, now);
+        decided::fence(&self.state.fence, &decision);
         let records = decision.effects.iter().any(|effect| matches!(effect, Effect::Record { .. }));
         self.writing = records.then(|| place(&next.fence));
         // A record becomes the state only when its write went through.
@@ -238,6 +240,7 @@ impl Live {
         self.busy = false;
         self.nudge();
         for outcome in outcomes {
+            decided::came(&self.state.fence.node, &outcome);
             match outcome {
                 Outcome::Recorded(object) => self.take(&object)?,
                 Outcome::RecordLost(Some(object)) if object.uid() == self.object.uid() => {

@@ -10,12 +10,14 @@
 //! | `detect`, `requests`, `fences` | the three things that are stepped |
 //! | `effects`, `executor` | what was decided, carried out: API requests, devices |
 //! | `leader` | which replica acts |
+//! | `decided` | what was seen and decided, for whoever listens |
 #![forbid(unsafe_code)]
 
 mod beside;
 mod bookkeeping;
 mod clock;
 mod context;
+mod decided;
 mod detect;
 mod effects;
 mod events;

@@ -23,6 +23,7 @@ use palisade_core::vet::{Claim, GateName, Source, Verdict, vet};
 use serde_json::json;
 
 use crate::context::Context;
+use crate::decided;
 use crate::detect::{Detect, ToFile};
 use crate::leader::Hold;
 use crate::view::View;
@@ -145,6 +146,7 @@ impl Requests {
                 vet: word(object, request, snapshot, policy, now),
             };
             let step = request.clone().step(&seen, sight, now);
+            decided::request(&step);
             *request = step.request;
             if let Some(at) = step.look_again {
                 look_again = Some(look_again.map_or(at, |known: Tick| known.min(at)));
@@ -196,7 +198,11 @@ fn step_done(fence: Option<&NodeFence>) -> bool {
 
 /// Vets a request, in the words of its status.
 fn word(object: &NodeFencingRequest, request: &Request, view: &Snapshot, policy: &Policy, now: Tick) -> VetWord {
-    match vet(&claim(object, request, None), view, policy, now) {
+    let claim = claim(object, request, None);
+    if matches!(request.life, palisade_core::request::Life::Pending) {
+        decided::gates(&claim, view, policy, now);
+    }
+    match vet(&claim, view, policy, now) {
         Verdict::Admit => VetWord::Admit,
         Verdict::Hold { gate: GateName::DryRun, look_again, .. } => {
             VetWord::DryRun { verdict: "Admit".into(), recheck: look_again }

@@ -28,6 +28,7 @@ use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use crate::beside::Beside;
 use crate::bookkeeping;
 use crate::context::Context;
+use crate::decided;
 use crate::detect::Detect;
 use crate::effects::{Hand, Outcome, ledger_of};
 use crate::events::{self, Tone};
@@ -146,6 +147,7 @@ impl Operator {
     }
 
     fn take(&mut self, news: News) {
+        let _told = decided::by(&self.context.identity);
         let now = self.now();
         if news.api_answered() {
             self.watch.answered(self.policy.observer_fresh, now);
@@ -182,6 +184,7 @@ impl Operator {
                 }
             }
             News::Read { node, fence, answer } => {
+                decided::read(&node, &answer);
                 if let Some(live) = self.fences.get_mut(&node).filter(|live| live.fence().uid == fence) {
                     live.read(answer);
                 }
@@ -313,6 +316,7 @@ impl Operator {
 
     /// Asks everything that may have changed what to do. Returns when to look again.
     fn turn(&mut self) -> Tick {
+        let _told = decided::by(&self.context.identity);
         let now = self.now();
         let mut wake = now + AT_LEAST;
         if !self.view.complete() {

@@ -2,17 +2,38 @@
 //!
 //! Promise: the same seed gives the same run, event by event, in every process. What is checked is checked against the truth
 //! of machines and storage ([`oracle`]), never against what the operator believes.
+//!
+//! | file | is |
+//! |---|---|
+//! | `run` | one seed from beginning to end |
+//! | `stage` | what there is before anything goes wrong |
+//! | [`faults`], `coming`, `acts` | what goes wrong, and when |
+//! | `strike`, `wire` | how it goes wrong |
+//! | [`oracle`] | what must not be broken |
+//! | [`trace`], `words`, `listen`, `heard` | what each actor saw, decided and did |
+//! | [`moment`] | how everything stood at one instant |
+//! | [`coverage`] | what the seeds have to reach |
+//! | [`crash`] | two stories with a crash after every single act |
 #![forbid(unsafe_code)]
 
 mod acts;
+mod coming;
+pub mod coverage;
 pub mod crash;
 pub mod faults;
+mod heard;
+mod listen;
+pub mod moment;
 pub mod oracle;
 mod run;
+mod stage;
 mod strike;
+pub mod trace;
 mod wire;
+mod words;
 
-pub use run::{Report, simulate};
+pub use coverage::Coverage;
+pub use run::{LENGTH, Report, simulate, simulate_until};
 
 #[cfg(feature = "planted")]
 pub use palisade_core::planted::Bug;

@@ -1,11 +1,13 @@
 //! Strike: lets the faults of a plan happen to the world, and mends everything at the end.
 
+use std::time::Duration;
+
 use palisade_api::names::{self, taints};
 use palisade_cluster::api::{Api, DeleteOptions, Key, Kind, Part, Patch, metadata};
 use palisade_cluster::machines::bmc::Behaviour;
 use palisade_cluster::machines::machine::{Link, Power};
 use palisade_cluster::truth::{Daemon, DaemonState};
-use palisade_cluster::{Cluster, Shape};
+use palisade_cluster::Cluster;
 use palisade_scenarios::embedded::Embedded;
 use serde_json::{Value, json};
 
@@ -22,31 +24,6 @@ pub(crate) fn operator(number: usize) -> String {
     format!("palisade-{number}")
 }
 
-/// The cluster of a plan.
-pub(crate) fn shape(seed: u64, plan: &Plan) -> Shape {
-    let boot = if plan.quick_boots { (4_000, 9_000) } else { Shape::default().boot };
-    Shape { nodes: NODES, zones: 3, seed, boot, ..Shape::default() }
-}
-
-/// What an administrator sets before anything goes wrong.
-pub(crate) fn configure(cluster: &Cluster, plan: &Plan) {
-    for node in ["n1", "n4"] {
-        let _ = cluster.api().update(&Key::cluster(Kind::NODE, node), |node| {
-            node["spec"]["taints"] = json!([{ "key": "example.org/old-disks", "effect": "PreferNoSchedule" }]);
-        });
-    }
-    edit_policy(cluster, &json!({ "spec": { "budget": { "maxConcurrent": plan.budget } } }));
-    if plan.out_of_service {
-        edit_policy(cluster, &json!({ "spec": { "release": { "outOfService": "WithPowerProof" } } }));
-    }
-    if plan.hibernates
-        && let Some(kind) = cluster.api().kind(names::GROUP, "FenceTemplate")
-    {
-        let possible = json!({ "spec": { "proves": { "hibernation": "Possible" } } });
-        let _ = cluster.api().patch(&Key::cluster(kind, "bmc"), Part::Main, &Patch::Merge(possible));
-    }
-}
-
 /// Everything that a fault can reach.
 pub(crate) struct Scene<'a> {
     pub(crate) world: &'a mut Embedded,
@@ -54,7 +31,7 @@ pub(crate) struct Scene<'a> {
     pub(crate) plan: &'a Plan,
     pub(crate) oracle: &'a Oracle,
     /// Operators that stand still, and when they go on.
-    pub(crate) frozen: &'a mut Vec<(std::time::Duration, String)>,
+    pub(crate) frozen: Vec<(Duration, String)>,
 }
 
 impl Scene<'_> {
@@ -143,6 +120,11 @@ impl Scene<'_> {
         }
     }
 
+    /// When the next operator goes on.
+    pub(crate) fn next_thaw(&self) -> Option<Duration> {
+        self.frozen.iter().map(|(until, _)| *until).min()
+    }
+
     /// Lets operators go on whose time has come.
     pub(crate) fn thaw_due(&mut self) {
         let now = self.world.cluster.elapsed();
@@ -175,7 +157,7 @@ impl Scene<'_> {
     /// Everything works again.
     pub(crate) fn mend(&mut self) {
         self.wire.mend();
-        for (_, name) in std::mem::take(self.frozen) {
+        for (_, name) in std::mem::take(&mut self.frozen) {
             self.world.thaw(&name);
         }
         let cluster = &self.world.cluster;
@@ -197,10 +179,9 @@ impl Scene<'_> {
             match cluster.power(&node) {
                 Some(Power::Suspended | Power::Hibernated) => cluster.resume(&node),
                 Some(Power::On) | None => {}
-                // What we switched off, and what failed, is ours to switch on; a person does it where nobody could notice, or
-                // where off proves nothing.
+                // What is fenced is ours to switch on, unless off proves nothing; for the rest there are people.
                 Some(Power::Off | Power::PoweringOn | Power::PoweringOff) => {
-                    if self.plan.hibernates || !(known || fenced) {
+                    if self.plan.hibernates || !fenced {
                         cluster.outside_on(&node);
                     }
                 }
@@ -302,7 +283,7 @@ fn edit(what: &str) -> Value {
     }
 }
 
-fn edit_policy(cluster: &Cluster, patch: &Value) {
+pub(crate) fn edit_policy(cluster: &Cluster, patch: &Value) {
     if let Some(kind) = cluster.api().kind(names::GROUP, "FencePolicy") {
         let key = Key::cluster(kind, names::POLICY_NAME);
         let _ = cluster.api().patch(&key, Part::Main, &Patch::Merge(patch.clone()));

@@ -148,6 +148,7 @@ fn fits(pod: &Value, node: &Value, ctx: &Ctx<'_>) -> bool {
         && ctx.index.pods_on(metadata::name(node)).len() < room(node)
         && claims_met(pod, node, ctx)
         && company_fits(pod, node, ctx)
+        && company_is_there(pod, node, ctx)
 }
 
 fn room(node: &Value) -> usize {
@@ -204,6 +205,27 @@ fn claims_met(pod: &Value, node: &Value, ctx: &Ctx<'_>) -> bool {
             });
             reaches && !(alone && taken())
         })
+}
+
+/// Whom the pod wants beside it is there; or nowhere, and it is one of them itself: somebody has to be the first.
+fn company_is_there(pod: &Value, node: &Value, ctx: &Ctx<'_>) -> bool {
+    const TERMS: &str = "/spec/affinity/podAffinity/requiredDuringSchedulingIgnoredDuringExecution";
+    items(pod, TERMS).all(|term| {
+        let key = text(term, "/topologyKey");
+        let wanted = |other: &Value| selects(&term["labelSelector"], labels(other)) && !is_finished(other);
+        ctx.api.read(|store| {
+            let placed: Vec<&str> = store
+                .list_in(Kind::POD, metadata::namespace(pod))
+                .filter(|(_, other)| !text(other, "/spec/nodeName").is_empty() && wanted(other))
+                .map(|(_, other)| text(other, "/spec/nodeName"))
+                .collect();
+            let here = |place: &&str| {
+                let there = store.get(&Key::cluster(Kind::NODE, place));
+                there.is_some_and(|there| labels(there).get(key) == labels(node).get(key))
+            };
+            (placed.is_empty() && wanted(pod)) || placed.iter().any(here)
+        })
+    })
 }
 
 /// Nobody is there whom the pod, or who, will not have beside it.

@@ -12,7 +12,10 @@ mod isolating;
 mod new;
 mod power;
 mod returning;
+mod table;
 mod voiding;
+
+pub use table::TRANSITIONS;
 
 use crate::effect::{Effect, NodeGuard};
 use crate::fence::{Fence, Phase, ReleaseState, Slot};

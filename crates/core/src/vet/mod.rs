@@ -132,11 +132,16 @@ macro_rules! gates {
         impl GateName {
             /// All gates, in the order in which they are asked.
             pub const ALL: &'static [Self] = &[$(Self::$Name),*];
+
+            /// The gate's name, as people read it.
+            pub const fn name(self) -> &'static str {
+                match self { $(Self::$Name => $text),* }
+            }
         }
 
         impl fmt::Display for GateName {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str(match self { $(Self::$Name => $text),* })
+                f.write_str(self.name())
             }
         }
 

@@ -3,10 +3,30 @@
 use palisade_api::names::{GROUP, labels, taints};
 use palisade_cluster::Cluster;
 use palisade_cluster::api::{Kind, metadata};
-use palisade_cluster::machines::machine::Power;
+use palisade_cluster::machines::machine::{Power, Switch};
+use palisade_cluster::truth::{Event, Name, What, World};
 use serde_json::Value;
 
 use super::{Seen, has_taint};
+
+/// What was last told to a machine.
+pub(super) fn event(seen: &mut Seen, event: &Event) {
+    if let What::Told { node, command } = &event.what {
+        if command.switch == Switch::ForceOff {
+            seen.told_off.insert(Name::clone(node));
+        } else {
+            seen.told_off.remove(node);
+        }
+    }
+}
+
+/// A fence is gone: it must not leave a machine off that we switched off.
+pub(super) fn closed(seen: &mut Seen, node: &str, world: &World) {
+    let off = world.machines.get(node).is_some_and(|machine| machine.power == Power::Off);
+    if seen.told_off.remove(node) && off {
+        seen.broken(format!("I8: the fence of {node} is gone, and the machine that it switched off is still off"));
+    }
+}
 
 pub(super) fn at_the_end(seen: &mut Seen, cluster: &Cluster, fences: Option<Kind>, policies: Option<Kind>) {
     let text = |object: &Value, pointer: &str| {

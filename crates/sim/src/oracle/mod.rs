@@ -61,6 +61,8 @@ struct Seen {
     writers: single_writer::Given,
     majority: majority::Watched,
     power: unknown::LastOff,
+    /// Machines whose last command from us was off.
+    told_off: BTreeSet<Name>,
 }
 
 impl Seen {
@@ -124,6 +126,7 @@ impl Oracle {
         majority::event(seen, world, event);
         intent_first::event(seen, event);
         proof_first::event(seen, event);
+        liveness::event(seen, event);
         seen.power.event(event);
     }
 
@@ -166,7 +169,10 @@ impl Seen {
             Some(new) => self.fences.insert(node.clone(), new.clone()),
             None => self.fences.remove(&node),
         };
-        let Some(new) = new else { return };
+        let Some(new) = new else {
+            liveness::closed(self, &node, world);
+            return;
+        };
         // Another fence of the same name is another fence.
         let old = old.filter(|old| old.metadata.uid == new.metadata.uid);
         unknown::fence(self, &node, old.as_ref(), &new, world);

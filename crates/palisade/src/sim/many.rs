@@ -1,0 +1,129 @@
+//! Sim / many: seeds on all cores. Only what breaks is told, with the command that replays it.
+
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+use std::num::NonZero;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc;
+use std::thread;
+use std::time::Duration;
+
+use palisade_sim::{Coverage, simulate};
+
+use super::{Options, Seeds, replay};
+
+/// How often a person is told how far it has come: so many times over all seeds.
+const STEPS: u64 = 40;
+
+/// What is left of a run.
+struct Ran {
+    seed: u64,
+    broken: Vec<String>,
+    broken_at: Option<u64>,
+    reached: BTreeMap<String, u64>,
+}
+
+/// Runs all seeds; says whether nothing was broken and, where that was asked for, everything was reached.
+pub(super) fn run(seeds: Seeds, options: &Options, to: &mut impl Write) -> io::Result<bool> {
+    let cores = thread::available_parallelism().map_or(1, NonZero::get);
+    let jobs = options.jobs.map_or(cores, usize::from);
+    let watch = Stopwatch::start();
+    let (coverage, failed) = run_all(seeds, jobs);
+    let took = watch.read();
+
+    for (seed, (what, at)) in &failed {
+        writeln!(to, "seed {seed} breaks {what} | {}", replay(*seed, *at))?;
+    }
+    let gaps = if options.coverage { coverage.gaps() } else { Vec::new() };
+    if options.coverage {
+        writeln!(to, "\n{coverage}")?;
+        for gap in &gaps {
+            writeln!(to, "COVERAGE {gap}")?;
+        }
+        writeln!(to)?;
+    }
+    let broken = u64::try_from(failed.len()).unwrap_or(u64::MAX);
+    writeln!(to, "{}", summary(seeds.count(), broken, took, jobs))?;
+    Ok(broken == 0 && gaps.is_empty())
+}
+
+type Failed = BTreeMap<u64, (String, Option<u64>)>;
+
+fn run_all(seeds: Seeds, jobs: usize) -> (Coverage, Failed) {
+    let next = AtomicU64::new(seeds.from);
+    let (tell, told) = mpsc::channel();
+    let (mut coverage, mut failed, mut done) = (Coverage::default(), Failed::new(), 0);
+    thread::scope(|scope| {
+        for _ in 0..jobs {
+            let (tell, next) = (tell.clone(), &next);
+            scope.spawn(move || work(next, seeds.to, &tell));
+        }
+        drop(tell);
+        for ran in told {
+            done += 1;
+            coverage.add(&ran.reached);
+            if let Some(first) = ran.broken.first() {
+                eprintln!("seed {} breaks {first}", ran.seed);
+                failed.insert(ran.seed, (first.clone(), ran.broken_at));
+            }
+            if done % (seeds.count() / STEPS).max(25) == 0 {
+                eprintln!("{done} of {} seeds, {} broken", seeds.count(), failed.len());
+            }
+        }
+    });
+    (coverage, failed)
+}
+
+fn work(next: &AtomicU64, last: u64, tell: &mpsc::Sender<Ran>) {
+    loop {
+        let seed = next.fetch_add(1, Ordering::Relaxed);
+        if seed > last {
+            return;
+        }
+        let report = simulate(seed);
+        let ran = Ran { seed, broken: report.broken, broken_at: report.broken_at, reached: report.reached };
+        if tell.send(ran).is_err() {
+            return;
+        }
+    }
+}
+
+/// The closing line; `cargo xtask test` counts by it.
+fn summary(seeds: u64, broken: u64, took: Duration, jobs: usize) -> String {
+    let minutes = (took.as_secs_f64() / 60.0).max(f64::MIN_POSITIVE);
+    let whole = f64::from(u32::try_from(seeds).unwrap_or(u32::MAX)) / minutes;
+    let each = whole / f64::from(u32::try_from(jobs).unwrap_or(u32::MAX));
+    let passed = seeds - broken.min(seeds);
+    format!(
+        "{seeds} seeds: {passed} passed, {broken} failed; {:.0} s, {whole:.0} a minute, {each:.0} a minute and job",
+        took.as_secs_f64()
+    )
+}
+
+/// How long it really takes.
+struct Stopwatch(std::time::Instant);
+
+impl Stopwatch {
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "how fast seeds run can only be told by a real clock; nothing is decided by it"
+    )]
+    fn start() -> Self {
+        Self(std::time::Instant::now())
+    }
+
+    fn read(&self) -> Duration {
+        self.0.elapsed()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_summary_can_be_counted_by() {
+        let line = summary(2000, 3, Duration::from_secs(120), 2);
+        assert_eq!(line, "2000 seeds: 1997 passed, 3 failed; 120 s, 1000 a minute, 500 a minute and job");
+    }
+}

@@ -1,0 +1,36 @@
+//! `cargo xtask soak`: many more seeds than CI has time for, on all cores. Where to start is the person's choice, so that two
+//! soaks need not look at the same worlds.
+
+use std::{process::ExitCode, time::Duration};
+
+use anyhow::{Result, ensure};
+
+use crate::{run::Call, tiers, workspace::Workspace};
+
+/// A night.
+const LIMIT: Duration = Duration::from_hours(12);
+
+/// Runs so many seeds from that one on. How far it has come is told on stderr; what breaks, with the command that replays it,
+/// at the end.
+pub(crate) fn run(workspace: &Workspace, from: u64, seeds: u64) -> Result<ExitCode> {
+    ensure!(seeds > 0, "no seeds to run");
+    let range = range(from, seeds);
+    println!("---- seeds {range}");
+    let call = Call::cargo(workspace, &tiers::SIMULATE).args(["--seeds", &range]).within(LIMIT);
+    Ok(call.stream()?.end.exit_code())
+}
+
+fn range(from: u64, seeds: u64) -> String {
+    format!("{from}..{}", from.saturating_add(seeds - 1))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn so_many_seeds_from_that_one_on() {
+        assert_eq!(range(2001, 20_000), "2001..22000");
+        assert_eq!(range(7, 1), "7..7");
+    }
+}
