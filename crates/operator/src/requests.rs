@@ -18,21 +18,25 @@ use palisade_core::request::{
     FenceFacts, FenceResult, FenceSeen, How, NodeSeen, Request, RequestEffect, RequestStatus, Seen, VetWord,
 };
 use palisade_core::snapshot::Snapshot;
-use palisade_core::time::Tick;
+use palisade_core::time::{Span, Tick};
 use palisade_core::vet::{Claim, GateName, Source, Verdict, vet};
 use serde_json::json;
 
 use crate::context::Context;
 use crate::decided;
 use crate::detect::{Detect, ToFile};
+use crate::effects::gone;
 use crate::leader::Hold;
 use crate::view::View;
+
+/// How soon something that went another way is tried again.
+const AGAIN: Span = Span::millis(500);
 
 /// What came of what was decided for a request.
 #[derive(Debug, Default)]
 pub(crate) struct RequestOutcome {
-    /// The request that is free again.
-    pub(crate) request: Option<Uid>,
+    /// The request that is free again, and the version that was decided on.
+    pub(crate) request: Option<(Uid, String)>,
     /// It was written.
     pub(crate) written: Option<Box<NodeFencingRequest>>,
     /// A fence was made or written.
@@ -43,6 +47,8 @@ pub(crate) struct RequestOutcome {
     pub(crate) filed: Option<(NodeName, Box<str>, Box<NodeFencingRequest>)>,
     /// Something went another way; looked at again.
     pub(crate) failed: Option<String>,
+    /// It is not there any more.
+    pub(crate) gone: Option<Uid>,
 }
 
 /// What is decided for one request.
@@ -58,6 +64,8 @@ pub(crate) struct Decided {
 pub(crate) struct Requests {
     lives: BTreeMap<Uid, Request>,
     busy: BTreeSet<Uid>,
+    /// Requests for which something went another way: which version that was, and when it is tried again if nothing changes.
+    again: BTreeMap<Uid, (String, Tick)>,
     /// Fences that were read live because the cache did not show them.
     live_reads: BTreeMap<NodeName, Option<Box<NodeFence>>>,
 }
@@ -66,6 +74,7 @@ impl Requests {
     /// Every request, in the words of `core`; one that cannot be read is left alone, and said so.
     pub(crate) fn all(&mut self, view: &View) -> Vec<Request> {
         self.lives.retain(|uid, _| view.requests.contains_key(uid));
+        self.again.retain(|uid, _| view.requests.contains_key(uid));
         for (uid, object) in &view.requests {
             match request(object) {
                 Ok(read) => {
@@ -89,9 +98,14 @@ impl Requests {
     }
 
     /// A request may be decided on again.
-    pub(crate) fn done(&mut self, outcome: &mut RequestOutcome) {
-        if let Some(uid) = &outcome.request {
+    pub(crate) fn done(&mut self, outcome: &mut RequestOutcome, now: Tick) {
+        if let Some((uid, version)) = &outcome.request {
             self.busy.remove(uid);
+            if outcome.failed.is_some() {
+                self.again.insert(uid.clone(), (version.clone(), now + AGAIN));
+            } else {
+                self.again.remove(uid);
+            }
         }
         if let Some((node, read)) = outcome.read.take() {
             self.live_reads.insert(node, read);
@@ -129,6 +143,14 @@ impl Requests {
             if planted::is(Bug::HoldsForEver)
                 && object.status.as_ref().is_some_and(|status| status.phase == palisade_api::request::Phase::Held)
             {
+                continue;
+            }
+            // What was refused once is refused again until somebody sees a newer version, or a moment has passed.
+            if let Some((version, at)) = self.again.get(uid)
+                && now < *at
+                && object.resource_version().as_deref() == Some(version)
+            {
+                look_again = Some(look_again.map_or(*at, |known: Tick| known.min(*at)));
                 continue;
             }
             let node = request.node.clone();
@@ -265,7 +287,9 @@ fn facts_of(fence: &NodeFence, view: &View) -> FenceFacts {
 
 /// Carries out what was decided for one request; stops at the first thing that goes another way.
 pub(crate) async fn perform(context: Context, hold: Hold, decided: Decided) -> RequestOutcome {
-    let mut outcome = RequestOutcome { request: decided.object.uid().map(Uid::new), ..RequestOutcome::default() };
+    let uid = Uid::new(decided.object.uid().unwrap_or_default());
+    let version = decided.object.resource_version().unwrap_or_default();
+    let mut outcome = RequestOutcome { request: Some((uid.clone(), version)), ..RequestOutcome::default() };
     for effect in &decided.effects {
         let done = match hold.check() {
             Ok(()) => one(&context, &decided, effect, &mut outcome).await,
@@ -275,6 +299,8 @@ pub(crate) async fn perform(context: Context, hold: Hold, decided: Decided) -> R
             }
         };
         if let Err(why) = done {
+            let about_itself = matches!(effect, RequestEffect::WriteStatus(_) | RequestEffect::Delete { .. });
+            outcome.gone = (about_itself && gone(&why)).then(|| uid.clone());
             outcome.failed = Some(why.to_string());
             break;
         }

@@ -193,20 +193,22 @@ impl Operator {
                 Detect::heard(&mut self.view, &node, kind, word, now);
             }
             News::Requests(mut outcome) => {
-                self.requests.done(&mut outcome);
+                self.requests.done(&mut outcome, now);
                 if let Some(why) = &outcome.failed {
                     tracing::info!(why, "a request is looked at again");
                 }
+                if let Some(uid) = &outcome.gone {
+                    self.view.requests.remove(uid);
+                }
                 if let Some((node, rule, made)) = outcome.filed {
                     self.detect.filed(&node, &rule, Uid::new(made.uid().unwrap_or_default()), now);
-                    self.view.requests.insert(Uid::new(made.uid().unwrap_or_default()), *made);
+                    self.view.see_request(*made);
                 }
                 if let Some(written) = outcome.written {
-                    self.view.requests.insert(Uid::new(written.uid().unwrap_or_default()), *written);
+                    self.view.see_request(*written);
                 }
                 if let Some(fence) = outcome.fence {
-                    let node = NodeName::from(fence.spec.node_name.as_str());
-                    self.view.fences.insert(node, *fence);
+                    self.view.see_fence(*fence);
                     self.follow_fences(now);
                 }
             }
@@ -271,7 +273,7 @@ impl Operator {
                     }
                 }
                 Outcome::Recorded(object) => {
-                    self.view.fences.insert(node.clone(), (**object).clone());
+                    self.view.see_fence((**object).clone());
                     self.tell_record(object);
                 }
                 _ => {}

@@ -4,6 +4,7 @@
 //! A fault strikes at a time, or right after the n-th act of the operators (a write, or a command to a BMC): a window that is a
 //! few milliseconds wide is hit as often as any other.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::time::Duration;
 
@@ -111,6 +112,49 @@ impl fmt::Display for Fault {
 }
 
 impl Fault {
+    /// The node that it strikes.
+    pub fn node(&self) -> Option<&String> {
+        match self {
+            Self::PowerOff(node)
+            | Self::CutFeed(node)
+            | Self::RestoreFeed(node)
+            | Self::OutsideOn(node)
+            | Self::Cut(node, _)
+            | Self::Heal(node, _)
+            | Self::Hang(node)
+            | Self::Resume(node)
+            | Self::RestartKubelet(node)
+            | Self::KubeletLags(node, _)
+            | Self::KubeletCatchesUp(node)
+            | Self::Suspend(node)
+            | Self::Hibernate(node)
+            | Self::WakeUp(node)
+            | Self::Bmc(node, _)
+            | Self::DeleteNode(node)
+            | Self::TakeTaintOff(node)
+            | Self::DeleteFence(node)
+            | Self::Say(node, _)
+            | Self::Ask(node)
+            | Self::DeleteRequests(node)
+            | Self::DeletePods(node)
+            | Self::HoldPods(node) => Some(node),
+            Self::Halt(_)
+            | Self::Down(_)
+            | Self::Up(_)
+            | Self::LetPodsGo
+            | Self::PolicyAgain
+            | Self::EditPolicy(_)
+            | Self::CrashOperator(_)
+            | Self::RestartOperator(_)
+            | Self::FreezeOperator(..)
+            | Self::SetClock(..)
+            | Self::Blackout(_)
+            | Self::FreezeWatches(_)
+            | Self::Reorder(..)
+            | Self::OldServer(_) => None,
+        }
+    }
+
     /// The kind, for the account of what was reached.
     pub fn kind(&self) -> &'static str {
         match self {
@@ -309,11 +353,25 @@ impl Plan {
                 Episode { plan: &mut plan, dice: &mut dice, node, at, nodes }.add(trouble);
             }
         }
+        plan.keep_liars_honest_company();
         plan.faults.sort_by_key(|(when, _)| match when {
             When::At(at) => *at,
             When::AfterAct(_) => Duration::ZERO,
         });
         plan
+    }
+}
+
+impl Plan {
+    /// A device that lies alone, where no kubelet can be asked, cannot be unmasked: so nothing else happens to such a node.
+    fn keep_liars_honest_company(&mut self) {
+        let lies = |fault: &Fault| matches!(fault, Fault::Bmc(_, Behaviour::SaysOff));
+        let liars: BTreeSet<String> =
+            self.faults.iter().filter(|(_, fault)| lies(fault)).filter_map(|(_, fault)| fault.node().cloned()).collect();
+        self.faults.retain(|(_, fault)| {
+            let cut = matches!(fault, Fault::Cut(_, Link::Api) | Fault::Heal(_, Link::Api) | Fault::Bmc(..));
+            cut || fault.node().is_none_or(|node| !liars.contains(node))
+        });
     }
 }
 
@@ -593,8 +651,6 @@ impl Episode<'_> {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeSet;
-
     use super::*;
 
     #[test]

@@ -133,6 +133,6 @@ fn conflict(why: &kube::Error) -> bool {
 }
 
 /// Whether the API server says that there is no such object.
-fn gone(why: &kube::Error) -> bool {
+pub(crate) fn gone(why: &kube::Error) -> bool {
     matches!(why, kube::Error::Api(status) if status.code == 404)
 }

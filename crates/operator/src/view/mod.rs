@@ -145,6 +145,22 @@ impl View {
         }
     }
 
+    /// A request was written or read by us. An answer may come later than the watch's word of a newer version.
+    pub(crate) fn see_request(&mut self, object: NodeFencingRequest) {
+        let key = Uid::new(uid(&object.metadata));
+        if self.requests.get(&key).is_none_or(|known| !older(&object.metadata, &known.metadata)) {
+            self.requests.insert(key, object);
+        }
+    }
+
+    /// The same for a fence.
+    pub(crate) fn see_fence(&mut self, object: NodeFence) {
+        let key = NodeName::new(name(&object.metadata));
+        if self.fences.get(&key).is_none_or(|known| !older(&object.metadata, &known.metadata)) {
+            self.fences.insert(key, object);
+        }
+    }
+
     fn take_lease(&mut self, change: Change<(NodeName, SeenLease)>, now: Tick) {
         self.listed |= listed(&change, 1);
         match change {
@@ -187,6 +203,12 @@ pub(crate) fn seen_lease(lease: &Lease) -> SeenLease {
 /// A version as a number, where it is one: versions of one kind are compared only to tell an echo from news.
 pub(crate) fn version(text: &str) -> u64 {
     text.parse().unwrap_or(u64::MAX)
+}
+
+/// Whether one is an older version of the other.
+fn older(one: &kube::api::ObjectMeta, other: &kube::api::ObjectMeta) -> bool {
+    let number = |meta: &kube::api::ObjectMeta| version(meta.resource_version.as_deref().unwrap_or_default());
+    one.uid == other.uid && number(one) < number(other)
 }
 
 fn listed<T>(change: &Change<T>, bit: u8) -> u8 {
