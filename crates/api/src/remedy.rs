@@ -105,13 +105,17 @@ pub struct LeaseThreshold {
     /// How many renewals must be missed; the kubelet renews every quarter of the Lease's duration (10 s).
     #[schemars(range(min = 1, max = 20))]
     pub missed: u32,
+    /// How many are enough where the node's own power device says that the machine is off. All other nodes have to be heard
+    /// after that, so that nodes which die together are not taken for single ones.
+    #[schemars(range(min = 1, max = 20))]
+    pub missed_when_off: u32,
     /// Whether a witness must confirm. If not, and no witness speaks, Ready=Unknown is waited for instead.
     pub require_witness: bool,
 }
 
 impl Default for LeaseThreshold {
     fn default() -> Self {
-        Self { missed: 2, require_witness: false }
+        Self { missed: 2, missed_when_off: 1, require_witness: false }
     }
 }
 

@@ -66,10 +66,12 @@ pub struct World {
     /// Machines whose processes may have gained or lost the power to write in this act.
     pub(crate) touched: std::collections::BTreeSet<Name>,
     pub(crate) dice: Dice,
+    /// From the boot loader to a kubelet, in milliseconds.
+    pub(crate) boot: (u64, u64),
 }
 
 impl World {
-    pub(crate) fn new(seed: u64, storage: Storage) -> Self {
+    pub(crate) fn new(seed: u64, storage: Storage, boot: (u64, u64)) -> Self {
         Self {
             now: Duration::ZERO,
             machines: BTreeMap::new(),
@@ -82,6 +84,7 @@ impl World {
             planned: 0,
             touched: std::collections::BTreeSet::new(),
             dice: Dice::new(seed, "nature"),
+            boot,
         }
     }
 

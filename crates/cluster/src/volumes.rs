@@ -48,6 +48,11 @@ pub(crate) fn of_pod(store: &Store, pod: &Value) -> Option<Vec<PodVolume>> {
     Some(volumes)
 }
 
+/// The handles of a pod's volumes, as far as its claims are bound.
+pub fn handles_of(store: &Store, pod: &Value) -> Vec<Name> {
+    of_pod(store, pod).unwrap_or_default().into_iter().map(|volume| volume.handle).collect()
+}
+
 /// The volume that a PersistentVolume stands for; nothing if it is not one of a CSI driver.
 pub(crate) fn of_pv(store: &Store, pv: &Value) -> Option<PodVolume> {
     let csi = pv.pointer("/spec/csi")?;

@@ -158,8 +158,10 @@ fn isolated(seen: &Observations) -> Fence {
                     seen.calls = vec![answer];
                 }
                 Effect::ReadBack(read) => {
-                    let sample =
-                        |at| Sample { began: Tick::at_millis(at), ended: Tick::at_millis(at), seen: Seen::Off };
+                    let sample = |at| {
+                        let at = Tick::at_millis(at);
+                        Sample { began: at, ended: at, seen: Seen::Off, kubelet: WitnessWord::Silent }
+                    };
                     let plug = |(method, plug)| PlugRead { method, plug, samples: vec![sample(0), sample(9_000)] };
                     seen.reads = vec![ReadAnswer { id: read.id, plugs: read.plugs.into_iter().map(plug).collect() }];
                 }
@@ -203,6 +205,7 @@ fn observations(pods: usize) -> Observations {
     };
     Observations {
         settings: Settings { isolation: one(&off), power_on: one(&on), ..Settings::default() },
+        unusable: None,
         release: ReleasePolicy::default(),
         vetted: Vetted::Open,
         ledger: LedgerSeen::Present { grant: 1 },
@@ -214,6 +217,7 @@ fn observations(pods: usize) -> Observations {
             ready_for: None,
             life: LifeSigns { renewed: Some("r".into()), heartbeat: Some("h".into()), boot: Some("b".into()) },
             lease_silent: true,
+            lease_late: true,
             taints: BTreeSet::from([TaintSeen::Quarantine(Uid::from("fence"))]),
             cordoned: false,
             volumes_in_use: (0..pods).map(|index| volume(index).name).collect(),

@@ -22,6 +22,9 @@ use crate::reason::automaton::FailReason;
 use crate::reason::prove::{LifeSign, ProofEnd};
 use crate::time::Span;
 
+/// The schema's bound of a message. The sentence is for people: its end may go, the write must not fail.
+const LONGEST: usize = 1024;
+
 /// A part of a status that cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unreadable {
@@ -111,8 +114,11 @@ fn write_phase(fence: &Fence, status: &mut api::NodeFenceStatus) {
             api::FencePhase::Final
         }
         Phase::Failed { why, .. } => {
-            status.reason = Some(why.name().to_owned());
-            status.message = why.to_string();
+            // A cause that was read back is on record already, under its own name.
+            if !matches!(why, FailReason::Recorded { .. }) || status.reason.is_none() {
+                status.reason = Some(why.name().to_owned());
+                status.message = why.to_string().chars().take(LONGEST).collect();
+            }
             api::FencePhase::Failed
         }
     };

@@ -7,6 +7,7 @@
 use std::collections::BTreeSet;
 
 use crate::ident::{AttachmentRef, BootId, Incarnation, MethodName, NodeName, PodRef, Uid, VolumeName};
+use crate::planted::{self, Bug};
 use crate::prove::{Basis, Proof, ProofId};
 use crate::reason::automaton::FailReason;
 use crate::time::Span;
@@ -136,7 +137,8 @@ impl Fence {
     /// This fence in its next attempt: proofs and calls of this one count for nothing in it.
     #[must_use]
     pub fn next_attempt(&self) -> Self {
-        Self { attempt: self.attempt.saturating_add(1), proofs: Vec::new(), ..self.clone() }
+        let proofs = if planted::is(Bug::KeepsProofs) { self.proofs.clone() } else { Vec::new() };
+        Self { attempt: self.attempt.saturating_add(1), proofs, ..self.clone() }
     }
 
     /// The beginning of a step, with a call number of its own.

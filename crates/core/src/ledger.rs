@@ -14,6 +14,7 @@
 use std::collections::BTreeMap;
 
 use crate::ident::{NodeName, Uid};
+use crate::planted::{self, Bug};
 use crate::policy::Budget;
 use crate::time::Span;
 
@@ -145,7 +146,9 @@ pub fn take(ledger: Option<&Ledger>, policy_uid: &Uid, fence: &Uid, entry: Entry
         // One that was never given back takes up no more room when it becomes the next.
         Some(_) => {}
         None => {
-            if let Some(full) = ledger.full(None, entry.control_plane, budget) {
+            if let Some(full) = ledger.full(None, entry.control_plane, budget)
+                && !planted::is(Bug::BudgetFromCache)
+            {
                 return Take::Full(full);
             }
         }
@@ -159,7 +162,7 @@ pub fn take(ledger: Option<&Ledger>, policy_uid: &Uid, fence: &Uid, entry: Entry
 /// Gives back the slot of `fence` with this number, or an older one. A later one is none of this caller's business: somebody
 /// who knows more has taken it. That it was granted stays: it still counts for spacing and rate.
 pub fn give_back(ledger: &Ledger, fence: &Uid, grant: u32) -> GiveBack {
-    if ledger.entries.get(fence).is_none_or(|entry| entry.grant > grant) {
+    if ledger.entries.get(fence).is_none_or(|entry| entry.grant > grant) || planted::is(Bug::LeaksAnEntry) {
         return GiveBack::NotThere;
     }
     let mut next = ledger.clone();
@@ -175,7 +178,7 @@ pub fn sweep(ledger: &Ledger, read: ReadNumber, gets: &[LiveGet]) -> Option<Ledg
     let gone = |fence: &Uid, entry: &Entry| {
         gets.iter().filter(|get| get.node == entry.node && get.begun > read).any(|get| match &get.found {
             Found::Gone => true,
-            Found::Fence(uid) => uid != fence,
+            Found::Fence(uid) => uid != fence || planted::is(Bug::LiveEntryIsGarbage),
             Found::Unknown => false,
         })
     };
@@ -189,7 +192,7 @@ pub fn sweep(ledger: &Ledger, read: ReadNumber, gets: &[LiveGet]) -> Option<Ledg
 /// A fence whose status records no slot gets none: it has done nothing yet, or nothing any more, and asks again.
 /// When the slots were granted is forgotten, so the rebuilding itself counts as a grant, as does each slot.
 pub fn rebuild(policy_uid: &Uid, live: &[LiveFence]) -> Ledger {
-    let held = live.iter().filter(|fence| fence.slot);
+    let held = live.iter().filter(|fence| fence.slot && !planted::is(Bug::LedgerBuiltEmpty));
     let entries: BTreeMap<_, _> = held.map(|fence| (fence.fence.clone(), fence.entry.clone())).collect();
     let grants = vec![Span::ZERO; entries.len().max(1)];
     Ledger { policy_uid: policy_uid.clone(), entries, grants }

@@ -18,6 +18,8 @@ use crate::time::{Span, Tick};
 pub struct Observations {
     /// How this node is fenced.
     pub settings: Settings,
+    /// Why the node's config cannot be used, if so: then the settings have no methods.
+    pub unusable: Option<Box<str>>,
     /// How pods are released.
     pub release: ReleasePolicy,
     /// What vetting says now.
@@ -101,6 +103,8 @@ pub struct NodeLive {
     pub life: LifeSigns,
     /// The lease is silent.
     pub lease_silent: bool,
+    /// A renewal of it is overdue.
+    pub lease_late: bool,
     /// Keys and values of the taints that concern us.
     pub taints: BTreeSet<TaintSeen>,
     /// Marked unschedulable.
@@ -115,6 +119,12 @@ impl NodeLive {
     /// The boot that the kubelet reports.
     pub fn boot(&self) -> Option<&BootId> {
         self.life.boot.as_ref()
+    }
+
+    /// Whether nothing is heard of the node. A machine that is proven to be off need not be silent for as long as one that
+    /// may only be out of sight: one missing renewal says that its Ready is stale.
+    pub fn is_quiet(&self, proven_off: bool) -> bool {
+        self.lease_silent || (proven_off && self.lease_late)
     }
 }
 
@@ -329,8 +339,8 @@ pub struct ReadAnswer {
 /// What this process remembers of a fence between two steps. Lost in a crash, on purpose.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Memory {
-    /// When this process began to look at this fence.
-    pub(crate) born: Tick,
+    /// When this process found the fence as another one had left it, for as long as a call of that one may still be sent.
+    pub(crate) found: Option<Tick>,
     /// When this process first saw the phase as it is.
     pub(crate) since: Tick,
     /// The attempt and the phase that `since` is about.
@@ -366,7 +376,7 @@ impl Memory {
     /// A process that has just begun to look at this fence.
     pub fn fresh(now: Tick) -> Self {
         Self {
-            born: now,
+            found: Some(now),
             since: now,
             phase: None,
             phase_read: ReadId(0),
@@ -383,6 +393,11 @@ impl Memory {
             awaited: BTreeMap::new(),
             baseline: None,
         }
+    }
+
+    /// Another process has written this fence meanwhile: calls of that one may be under way.
+    pub fn found_again(&mut self, now: Tick) {
+        self.found = Some(now);
     }
 
     /// Whether a series is on its way. One that was never answered is given up after the time that a device has to settle.

@@ -31,6 +31,17 @@ pub enum Origin {
     Asker,
 }
 
+/// How far a request goes; the larger one does all that the smaller one does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Operation {
+    /// Isolate, and then as the config says.
+    Fence,
+    /// Isolate, and run the power step.
+    PowerStep,
+    /// Isolate, switch off, and stay off.
+    PowerOff,
+}
+
 /// A `NodeFencingRequest`, as far as its life depends on it.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Request {
@@ -44,6 +55,8 @@ pub struct Request {
     pub node_uid: Option<Uid>,
     /// Who made it.
     pub origin: Origin,
+    /// How far it goes.
+    pub wants: Operation,
     /// Where it stands.
     pub life: Life,
     /// The reason that its status carries.
@@ -211,6 +224,8 @@ pub enum VetWord {
         /// When to look again.
         recheck: Tick,
     },
+    /// The Node that is meant is not there, and was looked for as long as the vetting has patience.
+    NoTarget,
     /// Not at all.
     Reject {
         /// The gate that refused.
@@ -272,6 +287,8 @@ pub struct FenceFacts {
     pub node_uid: Uid,
     /// The requests that it names.
     pub requests: BTreeSet<Uid>,
+    /// How far it goes.
+    pub does: Operation,
     /// Its result, once it has ended.
     pub result: Option<FenceResult>,
 }

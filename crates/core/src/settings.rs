@@ -6,6 +6,16 @@ use crate::ident::MethodName;
 use crate::prove::{Class, ReadPath, Scope};
 use crate::time::Span;
 
+/// The deadline of a device call where no device is slower.
+pub const SEND_WINDOW: Span = Span::secs(5);
+
+/// The longest deadline of a device call. A device that needs longer before it can be told anything is told nothing. All that waits
+/// for calls of other processes waits for this, since nobody knows which config these were decided by.
+pub const LONGEST_WINDOW: Span = Span::secs(30);
+
+/// See [`Settings::fresh`].
+pub const FRESH: Span = Span::secs(5);
+
 /// Everything that the automaton has to know about how this node is fenced.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Settings {
@@ -35,8 +45,15 @@ pub struct Settings {
     pub recovery_timeout: Span,
     /// How long a node has to be Ready before it counts as back.
     pub return_hold: Span,
-    /// The deadline of a call: how long after its decision it may still be sent.
+    /// The deadline of a device call: how long after its decision it may still be sent. It follows the node's slowest device,
+    /// from [`SEND_WINDOW`] to [`LONGEST_WINDOW`].
     pub send_window: Span,
+    /// How long a call may wait before it is sent, whatever config it was decided by: who must not cross the call of another
+    /// process waits for so long.
+    pub longest_window: Span,
+    /// How old a read may be that a release rests on directly, and until when after it that release may be sent. No machine boots
+    /// and no Node registers in so short a time: so it follows no device, however slow.
+    pub fresh: Span,
     /// How long a device may take from the command to a steady state.
     pub settle: Span,
     /// The pause before a failed flow starts again; doubled each time, up to [`Self::slowest`].
@@ -65,7 +82,9 @@ impl Default for Settings {
             release_timeout: Span::mins(2),
             recovery_timeout: Span::mins(10),
             return_hold: Span::secs(30),
-            send_window: Span::secs(5),
+            send_window: SEND_WINDOW,
+            longest_window: LONGEST_WINDOW,
+            fresh: FRESH,
             settle: Span::secs(60),
             backoff: Span::secs(10),
             slowest: Span::mins(10),

@@ -49,8 +49,8 @@ pub struct NodeView {
     pub ready: Ready,
     /// The lease has been silent for longer than the detector allows.
     pub lease_silent: bool,
-    /// A renewal is overdue: not silent yet, and perhaps about to be.
-    pub lease_late: bool,
+    /// Since when a renewal is overdue: not silent yet, and perhaps about to be.
+    pub late_since: Option<Tick>,
     /// When this process last saw the lease move; `None`: not since it started, so the silence is older than we are.
     pub last_renewal: Option<Tick>,
     /// What runs there, if it was listed.
@@ -74,7 +74,22 @@ impl NodeView {
     /// Whether it is down or may turn out to be: nodes that die together fall silent one after the other, up to a whole
     /// renewal apart, and the first of them must not be taken for the only one.
     pub fn suspect(&self) -> bool {
-        self.down() || self.lease_late
+        self.down() || self.late_since.is_some()
+    }
+
+    /// When the node was last heard of by anybody: its lease moved, or its kubelet answered.
+    pub fn last_heard(&self) -> Option<Tick> {
+        let answers = self.witnesses.iter().filter(|witness| witness.kind != WitnessKind::BmcPower);
+        answers.map(|witness| witness.last_alive).max().flatten().max(self.last_renewal)
+    }
+
+    /// Whether its power device says, lately, that the machine is off.
+    pub fn says_off(&self, fresh: Span, now: Tick) -> bool {
+        self.witnesses.iter().any(|witness| {
+            witness.kind == WitnessKind::BmcPower
+                && witness.says == WitnessWord::Silent
+                && now.since(witness.asked) <= fresh
+        })
     }
 }
 

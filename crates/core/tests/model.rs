@@ -14,8 +14,10 @@
 //! each kind of effect), so that none is empty. Liveness is left to the simulation.
 //!
 //! **Time.** No clock moves: a timer has run out or it has not, at every decision anew. That allows more than any real clock
-//! does, and order never rests on ticks in `core` but on the numbers of reads. Two things only are said about lengths: a boot, a
-//! Node that registers and any timer of the automaton take longer than a call may wait before it is sent (`send_before`).
+//! does, and order never rests on ticks in `core` but on the numbers of reads. Two things only are said about lengths. A boot and a
+//! Node that registers take longer than a read stays `fresh`, and so than what rests on it may wait before it is sent. And a new
+//! attempt, an `on` and the end of a fence come later than a device call may be sent that nobody has answered for: `core` waits
+//! for that (`crossing`), so that a device call is gone when a timer has run out; it may well be sent after a boot.
 //!
 //! **What an operator sees.** Its caches are as old as they like. Lists of pods and attachments were made in this phase, and may
 //! be as old as the phase. Reads of the Node and of devices are numbered, as in `core`.
@@ -23,7 +25,7 @@
 //! **Limits** (printed with each result): how often each fault, crash, handover and outside act happens. Within them the
 //! exploration is exhaustive; `PALISADE_MODEL=full` widens them. One operator decides at a time and the other one may take over
 //! at any point, with the old one's requests still under way; `handovers` bounds how often. Not modelled: kubelets that list
-//! from a lagging API server (the documented exception), the out-of-service taint, deletion of Nodes by us, driver fencing.
+//! from a lagging API server (the documented exception), driver fencing.
 //!
 //! **Mutations.** A shell that breaks its contract in one way. Each has to be caught, with the promise that it breaks.
 #![allow(
@@ -175,6 +177,16 @@ fn a_node_that_another_machine_takes_over_while_a_release_is_under_way() {
 }
 
 #[test]
+fn a_node_that_is_out_of_service_loses_nothing_that_still_writes() {
+    holds(worlds::out_of_service(), &[RELEASED, REPLACED, VOIDED, "the node is out of service"]);
+}
+
+#[test]
+fn a_node_is_deleted_by_us_when_nothing_that_writes_is_bound_to_it() {
+    holds(worlds::delete_node(), &[RELEASED, REPLACED, VOIDED, "its Node is deleted by us"]);
+}
+
+#[test]
 fn ledger_entry_of_an_earlier_slot() {
     for bounds in worlds::ledger_with_retries() {
         let found = LedgerWorld::new(bounds, false).explore("ledger with retries");
@@ -207,7 +219,7 @@ fn mutation_read_back_before_the_mark() {
 
 #[test]
 fn mutation_old_job_adopted() {
-    caught(&worlds::jobs()[0], Mutation::OldJobAdopted, "I6");
+    caught(&worlds::for_old_jobs(), Mutation::OldJobAdopted, "I6");
 }
 
 #[test]
@@ -217,7 +229,7 @@ fn mutation_no_precondition() {
 
 #[test]
 fn mutation_unfence_on_an_old_boot() {
-    caught(&worlds::storage()[0], Mutation::OldBootCalledNew, "I1");
+    caught(&worlds::storage()[1], Mutation::OldBootCalledNew, "I1");
 }
 
 #[test]
@@ -235,4 +247,14 @@ fn mutation_live_ledger_entry_taken_for_garbage() {
 #[test]
 fn mutation_silence_taken_for_off() {
     caught(&worlds::for_mutations(), Mutation::SilenceTakenForOff, "I6");
+}
+
+#[test]
+fn mutation_out_of_service_before_the_release() {
+    caught(&worlds::out_of_service()[0], Mutation::OutOfServiceTooEarly, "I2");
+}
+
+#[test]
+fn mutation_node_deleted_under_pods_that_were_not_shown() {
+    caught(&worlds::delete_node()[0], Mutation::PodsHidden, "I2");
 }

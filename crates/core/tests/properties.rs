@@ -15,7 +15,7 @@ use palisade_core::fence::{
 };
 use palisade_core::ident::Uid;
 use palisade_core::observe::{CallId, Deletion, LedgerSeen, NodeSeen, Observations, ReadId};
-use palisade_core::prove::{Class, Judged, judge};
+use palisade_core::prove::{Class, Judged, Proof, judge_for};
 use palisade_core::reason::automaton::FailReason;
 use palisade_core::settings::Action;
 use palisade_core::time::Span;
@@ -77,13 +77,18 @@ proptest! {
                 for other in group.iter().filter(|other| other.state == ReleaseState::Marked) {
                     let first = first_read_after_mark.get(&other.pod.uid).copied();
                     prop_assert!(first.is_some(), "removed before its mark was seen");
-                    let read = fence.proofs.iter().filter(|proof| release.basis.proofs().contains(&proof.id())).any(|proof| {
-                        matches!(proof.class(), Class::Power | Class::Storage | Class::Network)
-                    });
+                    let classes: Vec<Class> = fence
+                        .proofs
+                        .iter()
+                        .filter(|proof| release.basis.proofs().contains(&proof.id()))
+                        .map(Proof::class)
+                        .collect();
+                    let read = classes.iter().any(|class| matches!(class, Class::Power | Class::Storage | Class::Network));
+                    let class = if classes.contains(&Class::Power) { Class::Power } else { Class::Storage };
                     let verified = walk.asked_reads.iter().skip(first.unwrap_or(usize::MAX)).any(|asked| {
                         walk.seen.reads.iter().any(|answer| answer.id == asked.id)
                             && asked.plugs.iter().all(|plug| {
-                                judge(&walk.seen.reads[0].plugs, std::slice::from_ref(plug), Span::secs(2)) == Judged::Off
+                                judge_for(class, &walk.seen.reads[0].plugs, std::slice::from_ref(plug), Span::secs(2)) == Judged::Off
                             })
                     });
                     prop_assert!(!read || verified, "removed without a read-back after the mark");
@@ -171,7 +176,7 @@ proptest! {
                 let answer = walk.seen.reads.first();
                 let asked = walk.asked_reads.iter().find(|asked| Some(asked.id) == answer.map(|answer| answer.id));
                 let off = asked.zip(answer).is_some_and(|(asked, answer)| {
-                    judge(&answer.plugs, &asked.plugs, Span::secs(2)) == Judged::Off
+                    judge_for(proof.class(), &answer.plugs, &asked.plugs, Span::secs(2)) == Judged::Off
                 });
                 prop_assert!(off, "made from {answer:?}: {proof:?}");
             }

@@ -54,6 +54,7 @@ impl Detect {
     pub(crate) fn look(&mut self, view: &mut View, sight: Sight, now: Tick) -> Pass {
         let mut pass = Pass::default();
         let remedies: Vec<(&str, &NodeRemedy)> = view.remedies.iter().map(|(name, one)| (name.as_str(), one)).collect();
+        let early = early(view, sight, now);
         self.findings.clear();
         for (node, track) in &mut view.nodes {
             let Some(facts) = &track.facts else { continue };
@@ -75,12 +76,13 @@ impl Detect {
             }
             let silent = track.lease_silent(node, sight, now);
             track.note_silence(silent);
-            self.ask(&mut pass, node, missed, now);
+            let unheard = early.filter(|since| missed == 0 && track.last_heard().is_none_or(|last| last < *since));
+            self.ask(&mut pass, node, missed > 0, unheard.is_some(), now);
         }
         pass
     }
 
-    fn ask(&mut self, pass: &mut Pass, node: &NodeName, missed: u64, now: Tick) {
+    fn ask(&mut self, pass: &mut Pass, node: &NodeName, late: bool, unheard: bool, now: Tick) {
         let mut ask = |kind, every: Span| {
             let due = self.asked.get(&(node.clone(), kind)).is_none_or(|last| now >= *last + every);
             if due {
@@ -88,13 +90,13 @@ impl Detect {
                 pass.ask.push((node.clone(), kind));
             }
         };
-        if missed > 0 {
+        if late {
             ask(WitnessKind::BmcPower, ASK_AGAIN);
-            ask(WitnessKind::KubeletPort, ASK_AGAIN);
+        }
+        ask(WitnessKind::KubeletPort, if late || unheard { ASK_AGAIN } else { PROBE_AGAIN });
+        if late || unheard {
             let again = now + ASK_AGAIN;
             pass.look_again = Some(pass.look_again.map_or(again, |known| known.min(again)));
-        } else {
-            ask(WitnessKind::KubeletPort, PROBE_AGAIN);
         }
     }
 
@@ -138,6 +140,16 @@ impl Detect {
         let filed = self.filed.entry((node.clone(), rule.into())).or_default();
         filed.filed(request, now);
     }
+}
+
+/// Since when the newest node is late that its own device calls off, and that is not silent yet: whoever has not been heard
+/// since then may have died with it, and is asked at once.
+fn early(view: &View, sight: Sight, now: Tick) -> Option<Tick> {
+    let late = view.nodes.iter().filter_map(|(node, track)| {
+        let since = track.late_since(node, sight, now)?;
+        (!track.lease_silent(node, sight, now) && track.says_off(now)).then_some(since)
+    });
+    late.max()
 }
 
 /// Whether a request of ours for this node is under way, by whatever rule.

@@ -19,7 +19,7 @@ pub(crate) enum Tone {
     Warning,
 }
 
-/// Tells people about an object, without waiting.
+/// Tells people about an object, once it is polled.
 pub(crate) fn tell(
     context: &Context,
     news: &UnboundedSender<News>,
@@ -27,7 +27,7 @@ pub(crate) fn tell(
     tone: Tone,
     reason: &str,
     message: &str,
-) {
+) -> impl Future<Output = ()> + Send + 'static + use<> {
     // Events of cluster-scoped objects live in `default`, as kubectl describe looks for them there.
     let namespace = about.namespace.clone().unwrap_or_else(|| "default".to_owned());
     let now = Time(context.clock.wall());
@@ -49,11 +49,11 @@ pub(crate) fn tell(
         ..Event::default()
     };
     let (events, news): (Api<Event>, _) = (Api::namespaced(context.client.clone(), &namespace), news.clone());
-    tokio::spawn(async move {
+    async move {
         if events.create(&PostParams::default(), &event).await.is_ok() {
             let _ = news.send(News::Answered);
         }
-    });
+    }
 }
 
 /// Refers to an object of ours or of Kubernetes.

@@ -1,18 +1,20 @@
 //! Executor: device calls and reads, beside the loop, each under a deadline of its own.
 //!
 //! Promise (I6): no answer in time is Unknown; a device that belongs to another machine is refused before it is told anything.
-//! A series of reads goes on until it is steady, or until a read says otherwise.
+//! A series of reads goes on until it is steady, or until a read says otherwise; what the kubelet says meanwhile stands beside
+//! each read.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use k8s_openapi::api::core::v1::Secret;
+use k8s_openapi::api::core::v1::{ObjectReference, Secret};
 use kube::api::Api;
 use palisade_api::template::Identity as IdentityRule;
 use palisade_core::effect::{DeviceCall, ReadRequest};
 use palisade_core::ident::{MethodName, NodeName, Uid};
 use palisade_core::observe::{CallAnswer, CallOutcome, ReadAnswer};
+use palisade_core::planted::{self, Bug};
 use palisade_core::prove::{PlugRead, Sample, Seen};
 use palisade_core::resolve::call::{Call, Device as Target, THE_NODE, Value};
 use palisade_core::settings::{Action, Method};
@@ -129,11 +131,12 @@ impl Executor {
         let how = self.calls.get(method).map(|call| call.read_back.as_ref().unwrap_or(&call.device));
         loop {
             let began = self.context.clock.tick();
-            let seen = match how {
-                Some(target) => self.sample_beside_the_kubelet(target, plug).await,
-                None => Seen::Unknown,
+            let look = self.context.probe.kubelet(&self.node);
+            let (seen, kubelet) = match how {
+                Some(target) => futures_util::future::join(self.sample(target, plug), look).await,
+                None => (Seen::Unknown, WitnessWord::Unknown),
             };
-            let sample = Sample { began, ended: self.context.clock.tick(), seen };
+            let sample = Sample { began, ended: self.context.clock.tick(), seen, kubelet };
             samples.push(sample);
             let steady = samples.first().is_some_and(|first| sample.began.since(first.ended) >= over);
             if seen != Seen::Off || (samples.len() > 1 && steady) {
@@ -151,18 +154,6 @@ impl Executor {
         match (how, method.plugs.first()) {
             (Some(target), Some(plug)) => self.sample(target, plug).await,
             _ => Seen::Unknown,
-        }
-    }
-
-    /// I6: a device that says off while the kubelet answers contradicts what we see, and a contradiction is Unknown.
-    async fn sample_beside_the_kubelet(&self, target: &Target, plug: &str) -> Seen {
-        let look = self.context.probe.kubelet(&self.node);
-        match futures_util::future::join(self.sample(target, plug), look).await {
-            (Seen::Off, WitnessWord::Alive) => {
-                tracing::error!(node = %self.node, "the device says off, and the kubelet answers; nothing is believed");
-                Seen::Unknown
-            }
-            (seen, WitnessWord::Alive | WitnessWord::Silent | WitnessWord::Unknown) => seen,
         }
     }
 
@@ -202,6 +193,13 @@ impl Executor {
         let secrets: Api<Secret> = Api::namespaced(self.context.client.clone(), &self.context.namespace);
         let missing = || Failure::Refused(format!("the Secret {name} in {} has no key {key}", self.context.namespace));
         let found = secrets.get_opt(name).await.map_err(|why| Failure::Unknown(format!("Secret {name}: {why}")))?;
+        if planted::is(Bug::TellsASecret)
+            && let Some(text) = found.as_ref().and_then(|secret| secret.data.as_ref()).and_then(|data| data.get(key))
+        {
+            let (news, about) = (tokio::sync::mpsc::unbounded_channel().0, ObjectReference::default());
+            let text = String::from_utf8_lossy(&text.0);
+            crate::events::tell(&self.context, &news, about, crate::events::Tone::Normal, "LoggedIn", &text).await;
+        }
         let bytes = found.and_then(|secret| secret.data).and_then(|mut data| data.remove(key)).ok_or_else(missing)?;
         String::from_utf8(bytes.0).map_err(|_| Failure::Refused(format!("{key} of the Secret {name} is no text")))
     }

@@ -44,6 +44,8 @@ pub(crate) struct Live {
     listed_at: Tick,
     calls: Vec<CallAnswer>,
     reads: Vec<ReadAnswer>,
+    /// Where the fence will stand when what this process is writing has gone through.
+    writing: Option<Place>,
     wake: Option<Tick>,
     /// What it waits for, for people.
     pub(crate) waits: String,
@@ -53,6 +55,8 @@ pub(crate) struct Live {
 pub(crate) struct Around<'a> {
     pub(crate) track: Option<&'a NodeTrack>,
     pub(crate) resolved: Option<&'a Resolved>,
+    /// Why there is nothing resolved.
+    pub(crate) unusable: Option<&'a str>,
     pub(crate) release: &'a ReleasePolicy,
     pub(crate) vetted: Vetted,
     pub(crate) evidence_cleared: bool,
@@ -74,6 +78,7 @@ impl Live {
             listed_at: now,
             calls: Vec::new(),
             reads: Vec::new(),
+            writing: None,
             wake: None,
             waits: String::new(),
         })
@@ -85,12 +90,19 @@ impl Live {
     }
 
     /// The NodeFence was seen, by a watch or by a read. An echo of what we wrote tells nothing.
-    pub(crate) fn see(&mut self, object: &NodeFence) -> Result<(), durable::Unreadable> {
+    pub(crate) fn see(&mut self, object: &NodeFence, now: Tick) -> Result<(), durable::Unreadable> {
         let (known, seen) = (self.object.resource_version(), object.resource_version());
         if version(&seen.unwrap_or_default()) <= version(&known.unwrap_or_default()) {
             return Ok(());
         }
-        self.take(object)
+        let before = place(&self.state.fence);
+        self.take(object)?;
+        // The echo of a write may come before its answer.
+        let after = place(&self.state.fence);
+        if after != before && self.writing != Some(after) {
+            self.state.memory.found_again(now);
+        }
+        Ok(())
     }
 
     fn take(&mut self, object: &NodeFence) -> Result<(), durable::Unreadable> {
@@ -107,8 +119,8 @@ impl Live {
         if slot(&fence) != slot(&self.state.fence) {
             self.ledger = LedgerSeen::Unknown;
         }
-        let place = |fence: &Fence| (fence.attempt, fence.phase.name());
-        if place(&fence) != place(&self.state.fence) {
+        let phase = |fence: &Fence| (fence.attempt, fence.phase.name());
+        if phase(&fence) != phase(&self.state.fence) {
             self.listing = None;
         }
         self.state.fence = fence;
@@ -138,6 +150,7 @@ impl Live {
         let seen = self.observations(around);
         let (next, decision) = step(self.state.clone(), &seen, now);
         let records = decision.effects.iter().any(|effect| matches!(effect, Effect::Record { .. }));
+        self.writing = records.then(|| place(&next.fence));
         // A record becomes the state only when its write went through.
         self.state = if records { State { fence: self.state.fence.clone(), memory: next.memory } } else { next };
         self.waits = decision.waits.as_ref().map(ToString::to_string).unwrap_or_default();
@@ -171,6 +184,7 @@ impl Live {
         let listing = self.listing.as_deref();
         Observations {
             settings: around.resolved.map_or_else(Settings::default, |resolved| resolved.settings.clone()),
+            unusable: around.unusable.map(Into::into),
             release: around.release.clone(),
             vetted: around.vetted,
             ledger: self.ledger,
@@ -226,7 +240,10 @@ impl Live {
         for outcome in outcomes {
             match outcome {
                 Outcome::Recorded(object) => self.take(&object)?,
-                Outcome::RecordLost(Some(object)) if object.uid() == self.object.uid() => self.take(&object)?,
+                Outcome::RecordLost(Some(object)) if object.uid() == self.object.uid() => {
+                    self.take(&object)?;
+                    self.state.memory.found_again(now);
+                }
                 Outcome::RecordLost(_) | Outcome::Closed => return Ok(true),
                 Outcome::Ledger(seen) => self.ledger = seen,
                 Outcome::NoSlot(why) => {
@@ -254,6 +271,13 @@ impl Live {
         }
         Ok(false)
     }
+}
+
+/// How far a fence has come: its attempt, its calls and its phase.
+type Place = (u32, u32, &'static str);
+
+fn place(fence: &Fence) -> Place {
+    (fence.attempt, fence.calls, fence.phase.name())
 }
 
 fn read(object: &NodeFence) -> Result<Fence, durable::Unreadable> {

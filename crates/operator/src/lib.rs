@@ -1,7 +1,8 @@
 //! The operator: fetches, records and acts; what to do is decided in `core`.
 //!
-//! One loop takes all `news` in order and asks `core` (`run`). Watches, the leader's lease, API requests and devices are
-//! tasks beside it that only send news. So every run is one sequence of events, and can be told again.
+//! One loop takes all `news` in order and asks `core` (`run`). Watches, the leader's lease, API requests and devices go on
+//! beside it and only send news. So every run is one sequence of events, and can be told again; and all of it is one future,
+//! so a crash or a pause stops everything at once (`beside`).
 //!
 //! | room | is |
 //! |---|---|
@@ -11,6 +12,7 @@
 //! | `leader` | which replica acts |
 #![forbid(unsafe_code)]
 
+mod beside;
 mod bookkeeping;
 mod clock;
 mod context;

@@ -10,7 +10,9 @@ use palisade_api::{NodeFence, NodeFencingRequest, names};
 use palisade_core::detect::Evidence;
 use palisade_core::detect::sight::Sight;
 use palisade_core::ident::{NodeName, ResourceVersion, Uid};
+use palisade_core::planted::{self, Bug};
 use palisade_core::policy::Policy;
+use palisade_core::reason::vet::RejectReason;
 use palisade_core::request::record::{self, Identity, rule_of};
 use palisade_core::request::{
     FenceFacts, FenceResult, FenceSeen, How, NodeSeen, Request, RequestEffect, RequestStatus, Seen, VetWord,
@@ -123,6 +125,11 @@ impl Requests {
         let (mut decided, mut look_again) = (Vec::new(), None);
         for (uid, request) in &mut self.lives {
             let Some(object) = view.requests.get(uid).filter(|_| !self.busy.contains(uid)) else { continue };
+            if planted::is(Bug::HoldsForEver)
+                && object.status.as_ref().is_some_and(|status| status.phase == palisade_api::request::Phase::Held)
+            {
+                continue;
+            }
             let node = request.node.clone();
             let (fence, how) = match self.live_reads.remove(&node) {
                 Some(read) => (read, How::Live),
@@ -163,10 +170,13 @@ fn request(object: &NodeFencingRequest) -> Result<Request, record::Unreadable> {
 
 /// What a request rests on: what its rule finds now, or that somebody asked.
 pub(crate) fn evidence(object: &NodeFencingRequest, node: &NodeName, view: &View, detect: &Detect) -> Evidence {
-    match &object.spec.trigger {
-        Some(trigger) => Evidence::Found(detect.finding(node, &rule_of(trigger))),
-        None => Evidence::Asked { done: step_done(view.fences.get(node)) },
+    if let Some(trigger) = &object.spec.trigger {
+        return Evidence::Found(detect.finding(node, &rule_of(trigger)));
     }
+    // What another one's fence does is not what this one asked for.
+    let uid = object.uid();
+    let names = |fence: &&NodeFence| fence.spec.requests.iter().any(|named| Some(&named.uid) == uid.as_ref());
+    Evidence::Asked { done: step_done(view.fences.get(node).filter(names)) }
 }
 
 /// What was asked for has been done once the fence is past cutting off.
@@ -197,6 +207,9 @@ fn word(object: &NodeFencingRequest, request: &Request, view: &Snapshot, policy:
             numbers: why.brief().into(),
             recheck: look_again,
         },
+        Verdict::Reject { why: RejectReason::NodeUnknown { .. } | RejectReason::NodeReplaced { .. }, .. } => {
+            VetWord::NoTarget
+        }
         Verdict::Reject { gate, why } => {
             VetWord::Reject { gate: gate.to_string().into(), why: why.name().into(), numbers: why.brief().into() }
         }
@@ -239,6 +252,7 @@ fn facts_of(fence: &NodeFence, view: &View) -> FenceFacts {
         uid: Uid::new(fence.uid().unwrap_or_default()),
         node_uid: node_uid.unwrap_or_default(),
         requests: fence.spec.requests.iter().map(|request| Uid::from(request.uid.as_str())).collect(),
+        does: record::does(&fence.spec),
         result,
     }
 }

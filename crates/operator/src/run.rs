@@ -2,8 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+use std::time::Duration;
 
-use k8s_openapi::api::core::v1::Pod;
+use k8s_openapi::api::core::v1::{ObjectReference, Pod};
 use kube::ResourceExt;
 use kube::api::{Api, ListParams, PostParams};
 use palisade_api::policy::FencePolicySpec;
@@ -23,8 +24,8 @@ use palisade_core::snapshot::{Snapshot, WitnessKind, WitnessWord, WorkloadView};
 use palisade_core::time::{Span, Tick};
 use palisade_core::vet::{Verdict, entry_for, vet};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
-use tokio::task::JoinSet;
 
+use crate::beside::Beside;
 use crate::bookkeeping;
 use crate::context::Context;
 use crate::detect::Detect;
@@ -48,21 +49,24 @@ const KEEP_SOON: Span = Span::secs(1);
 const LIST_BEFORE: Span = Span::secs(10);
 /// How often history is looked through.
 const AGE: Span = Span::secs(60);
+/// How long what was begun may take when the operator is asked to stop: shorter than the leader's lease holds.
+const FINISH: Duration = Duration::from_secs(5);
 
-/// Runs the operator until `stop` resolves; then gives up the lease.
+/// Runs the operator until `stop` resolves; then lets what it has begun come to an end, and gives up the lease.
+///
+/// The whole operator is this one future: to drop it is to crash it.
 pub async fn run(context: Context, stop: impl Future<Output = ()>) {
     let (sender, news) = unbounded_channel();
     let hold = Hold::default();
-    let mut tasks = JoinSet::new();
-    watch::start(&context.client, &sender, &mut tasks);
-    tasks.spawn(leader::run(context.clone(), hold.clone(), sender.clone()));
-    let operator = Operator::new(context.clone(), hold.clone(), sender);
+    let mut operator = Operator::new(context.clone(), hold.clone(), sender.clone());
     tokio::select! {
         biased;
         () = stop => {}
         () = operator.serve(news) => {}
+        () = leader::run(context.clone(), hold.clone(), sender.clone()) => {}
+        () = watch::all(&context.client, &sender) => {}
     }
-    tasks.shutdown().await;
+    operator.beside.finish(FINISH).await;
     leader::resign(&context, &hold).await;
 }
 
@@ -70,6 +74,7 @@ struct Operator {
     context: Context,
     hold: Hold,
     news: UnboundedSender<News>,
+    beside: Beside,
     view: View,
     watch: Watch,
     /// The policy in the units of `core`, made anew whenever the object changes.
@@ -97,6 +102,7 @@ impl Operator {
             context,
             hold,
             news,
+            beside: Beside::default(),
             view: View::default(),
             watch: Watch::default(),
             policy: Policy::default(),
@@ -114,7 +120,7 @@ impl Operator {
         }
     }
 
-    async fn serve(mut self, mut news: UnboundedReceiver<News>) {
+    async fn serve(&mut self, mut news: UnboundedReceiver<News>) {
         let mut wake = self.now() + AT_LEAST;
         loop {
             let timer = tokio::time::sleep_until(self.context.clock.instant(wake));
@@ -124,6 +130,7 @@ impl Operator {
                     Some(one) => self.take(one),
                     None => return,
                 },
+                () = self.beside.go_on() => {}
                 () = timer => {}
             }
             // Whatever else has come in meanwhile is one picture.
@@ -155,7 +162,7 @@ impl Operator {
                 }
             }
             News::NotUnderstood(bad) => {
-                let about = k8s_openapi::api::core::v1::ObjectReference {
+                let about = ObjectReference {
                     kind: Some(bad.kind.clone()),
                     namespace: bad.namespace.clone(),
                     name: Some(bad.name.clone()),
@@ -164,7 +171,7 @@ impl Operator {
                 };
                 let why = format!("this {} cannot be understood and is left out; put it right: {}", bad.kind, bad.why);
                 tracing::error!(kind = bad.kind, name = bad.name, why);
-                events::tell(&self.context, &self.news, about, Tone::Warning, "NotUnderstood", &why);
+                self.tell(about, Tone::Warning, "NotUnderstood", &why);
             }
             News::Leads(term) => self.term(term),
             News::Done { node, fence, outcomes } => self.done(&node, &fence, outcomes, now),
@@ -226,23 +233,26 @@ impl Operator {
         if !self.leads {
             return;
         }
-        let view = &self.view;
-        self.fences.retain(|node, live| {
+        let (view, fences) = (&self.view, &mut self.fences);
+        fences.retain(|node, live| {
             view.fences.get(node).is_some_and(|object| object.uid().as_deref() == Some(live.fence().uid.as_str()))
         });
+        let mut unreadable = Vec::new();
         for (node, object) in &view.fences {
-            let followed = match self.fences.get_mut(node) {
-                Some(live) => live.see(object),
+            let followed = match fences.get_mut(node) {
+                Some(live) => live.see(object, now),
                 None => Live::new(object.clone(), now).map(|live| {
-                    self.fences.insert(node.clone(), live);
+                    fences.insert(node.clone(), live);
                 }),
             };
             if let Err(why) = followed {
                 tracing::error!(%node, %why, "the fence is held");
-                self.fences.remove(node);
-                let (about, why) = (events::about(object), why.to_string());
-                events::tell(&self.context, &self.news, about, Tone::Warning, "NotUnderstood", &why);
+                fences.remove(node);
+                unreadable.push((events::about(object), why.to_string()));
             }
+        }
+        for (about, why) in unreadable {
+            self.tell(about, Tone::Warning, "NotUnderstood", &why);
         }
     }
 
@@ -259,7 +269,7 @@ impl Operator {
                 }
                 Outcome::Recorded(object) => {
                     self.view.fences.insert(node.clone(), (**object).clone());
-                    self.tell(object);
+                    self.tell_record(object);
                 }
                 _ => {}
             }
@@ -278,12 +288,17 @@ impl Operator {
         }
     }
 
+    /// Tells people about an object.
+    fn tell(&mut self, about: ObjectReference, tone: Tone, reason: &str, message: &str) {
+        self.beside.start(events::tell(&self.context, &self.news, about, tone, reason, message));
+    }
+
     /// Tells people what was recorded.
-    fn tell(&self, fence: &palisade_api::NodeFence) {
+    fn tell_record(&mut self, fence: &palisade_api::NodeFence) {
         let Some(line) = fence.status.as_ref().and_then(|status| status.timeline.last()) else { return };
         let failed = fence.status.as_ref().is_some_and(|status| status.status == palisade_api::fence::Status::Error);
         let tone = if failed { Tone::Warning } else { Tone::Normal };
-        events::tell(&self.context, &self.news, events::about(fence), tone, &line.reason, &line.message);
+        self.tell(events::about(fence), tone, &line.reason, &line.message);
     }
 
     fn resolved_policy(&self) -> Policy {
@@ -346,7 +361,7 @@ impl Operator {
             // Noted at once, so that the next turn does not file it again; the real one takes its place.
             self.detect.filed(&claim.node, &claim.rule.name, Uid::default(), now);
             let (context, hold, news) = (self.context.clone(), self.hold.clone(), self.news.clone());
-            tokio::spawn(async move {
+            self.beside.start(async move {
                 let outcome = requests::file(context, hold, claim, uid).await;
                 let _ = news.send(News::Requests(outcome));
             });
@@ -364,7 +379,7 @@ impl Operator {
             let decided =
                 requests::Decided { object: Box::new(object.clone()), effects: vec![aged.effect], fence: None };
             let (context, hold, news) = (self.context.clone(), self.hold.clone(), self.news.clone());
-            tokio::spawn(async move {
+            self.beside.start(async move {
                 let outcome = requests::perform(context, hold, decided).await;
                 let _ = news.send(News::Requests(outcome));
             });
@@ -381,7 +396,7 @@ impl Operator {
         let (decided, look_again) = self.requests.step(&self.view, snapshot, policy, &self.detect, sight, now);
         for one in decided {
             let (context, hold, news) = (self.context.clone(), self.hold.clone(), self.news.clone());
-            tokio::spawn(async move {
+            self.beside.start(async move {
                 let outcome = requests::perform(context, hold, one).await;
                 let _ = news.send(News::Requests(outcome));
             });
@@ -401,6 +416,7 @@ impl Operator {
                 let around = Around {
                     track: self.view.nodes.get(&node),
                     resolved: resolved.as_ref(),
+                    unusable: self.unusable.get(&node).map(String::as_str),
                     release: &policy.release,
                     vetted,
                     evidence_cleared: cleared,
@@ -442,13 +458,13 @@ impl Operator {
             let (executor, news, node) = (executor.clone(), self.news.clone(), node.clone());
             match effect {
                 Effect::CallDevice(call) => {
-                    tokio::spawn(async move {
+                    self.beside.start(async move {
                         let (answer, told) = executor.call(&call).await;
                         let _ = news.send(News::Called { node, answer, told });
                     });
                 }
                 Effect::ReadBack(request) => {
-                    tokio::spawn(async move {
+                    self.beside.start(async move {
                         let answer = executor.read(&request).await;
                         let _ = news.send(News::Read { node, fence: executor.fence.clone(), answer });
                     });
@@ -473,7 +489,7 @@ impl Operator {
             entry: entry_for(node, &node_uid, 0, snapshot, policy),
         };
         let (news, node) = (self.news.clone(), node.clone());
-        tokio::spawn(async move {
+        self.beside.start(async move {
             let outcomes = hand.perform(quick).await;
             let _ = news.send(News::Done { node, fence: uid, outcomes });
         });
@@ -503,9 +519,8 @@ impl Operator {
             Err(why) => {
                 if self.unusable.get(node) != Some(&why) {
                     tracing::error!(%node, why, "no usable FenceConfig; the fence is held");
-                    if let Some(fence) = self.view.fences.get(node) {
-                        let about = events::about(fence);
-                        events::tell(&self.context, &self.news, about, Tone::Warning, "ConfigUnusable", &why);
+                    if let Some(about) = self.view.fences.get(node).map(events::about) {
+                        self.tell(about, Tone::Warning, "ConfigUnusable", &why);
                     }
                     self.unusable.insert(node.clone(), why);
                 }
@@ -544,12 +559,12 @@ impl Operator {
     }
 
     /// Asks a witness, beside.
-    fn ask(&self, node: NodeName, kind: WitnessKind) {
+    fn ask(&mut self, node: NodeName, kind: WitnessKind) {
         let news = self.news.clone();
         match kind {
             WitnessKind::KubeletPort => {
                 let look = self.context.probe.kubelet(&node);
-                tokio::spawn(async move {
+                self.beside.start(async move {
                     let word = look.await;
                     let _ = news.send(News::Witness { node, kind, word });
                 });
@@ -565,7 +580,7 @@ impl Operator {
                     system_uuid: None,
                     calls: Arc::new(resolved.calls),
                 };
-                tokio::spawn(async move {
+                self.beside.start(async move {
                     let word = match executor.power(&method).await {
                         Power::Off => WitnessWord::Silent,
                         Power::On => WitnessWord::Alive,
@@ -586,9 +601,9 @@ impl Operator {
         }
     }
 
-    fn list_workload(&self, node: NodeName) {
+    fn list_workload(&mut self, node: NodeName) {
         let (client, news) = (self.context.client.clone(), self.news.clone());
-        tokio::spawn(async move {
+        self.beside.start(async move {
             let pods: Api<Pod> = Api::all(client);
             let of_node = ListParams::default().fields(&format!("spec.nodeName={node}"));
             let seen = pods.list(&of_node).await.ok().map(|found| workload(&found.items));
@@ -607,7 +622,7 @@ impl Operator {
         (self.keeping, self.kept) = (true, now);
         let (context, hold, news) = (self.context.clone(), self.hold.clone(), self.news.clone());
         let budget = policy.budget;
-        tokio::spawn(async move {
+        self.beside.start(async move {
             if let Err(why) = bookkeeping::keep(context, hold, budget, watched).await {
                 tracing::debug!(%why, "the ledger is put in order later");
             }
@@ -621,7 +636,7 @@ impl Operator {
             return;
         }
         let (client, news) = (self.context.client.clone(), self.news.clone());
-        tokio::spawn(async move {
+        self.beside.start(async move {
             let policies: Api<FencePolicy> = Api::all(client);
             let policy = FencePolicy::new(names::POLICY_NAME, FencePolicySpec::default());
             if let Err(why) = policies.create(&PostParams::default(), &policy).await {

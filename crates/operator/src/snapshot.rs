@@ -39,7 +39,7 @@ pub(crate) fn snapshot(view: &View, watch: &Watch, workloads: &Workloads, sight:
                 deleting: facts.deleting,
                 ready: facts.ready,
                 lease_silent,
-                lease_late: track.lease_late(name, sight, now),
+                late_since: track.late_since(name, sight, now),
                 last_renewal: track.memory.lease.last_renewal(),
                 workload: workloads.get(name).filter(|(_, at)| now < *at + FRESH).map(|(seen, _)| *seen),
                 storage: Vec::new(),

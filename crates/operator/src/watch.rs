@@ -1,21 +1,21 @@
-//! Watch: one task per kind, which lists and watches and passes on what it sees.
+//! Watch: one stream per kind, which lists and watches and passes on what it sees.
 //!
 //! An object that cannot be understood is reported by name and left out; the others go on. An error ends nothing: the watch
 //! begins again a moment later, from a list.
 
 use std::time::Duration;
 
+use futures_util::future::BoxFuture;
+use futures_util::stream::FuturesUnordered;
 use futures_util::{StreamExt, pin_mut};
 use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::Node;
 use kube::api::{Api, ObjectMeta};
 use kube::core::DeserializeGuard;
 use kube::runtime::watcher::{self, Event};
-use palisade_api::{FenceConfig, FencePolicy, FenceTemplate, NodeFence, NodeFencingRequest, NodeRemedy};
 use palisade_core::ident::NodeName;
 use serde::de::DeserializeOwned;
 use tokio::sync::mpsc::UnboundedSender;
-use tokio::task::JoinSet;
 
 use crate::news::{News, NotUnderstood};
 use crate::view::{Change, NodeFacts, Seen, seen_lease};
@@ -27,31 +27,36 @@ const PAUSE: Duration = Duration::from_secs(1);
 /// Where kubelets keep their leases.
 const NODE_LEASES: &str = "kube-node-lease";
 
-/// Starts all watches.
-pub(crate) fn start(client: &kube::Client, news: &UnboundedSender<News>, tasks: &mut JoinSet<()>) {
+/// All watches.
+pub(crate) async fn all(client: &kube::Client, news: &UnboundedSender<News>) {
     let node = |node: Node| (NodeName::new(name(&node.metadata)), NodeFacts::read(&node));
-    tasks.spawn(run(Api::all(client.clone()), news.clone(), move |change| Seen::Node(map(change, node))));
     let lease = |lease: Lease| (NodeName::new(name(&lease.metadata)), seen_lease(&lease));
     let leases = Api::namespaced(client.clone(), NODE_LEASES);
-    tasks.spawn(run(leases, news.clone(), move |change| Seen::Lease(map(change, lease))));
-    tasks.spawn(run(Api::<_>::all(client.clone()), news.clone(), |change| {
-        Seen::Request(map(change, Box::<NodeFencingRequest>::new))
-    }));
-    tasks.spawn(run(Api::all(client.clone()), news.clone(), |change| Seen::Fence(map(change, Box::<NodeFence>::new))));
-    tasks.spawn(run(Api::all(client.clone()), news.clone(), |change| {
-        Seen::Policy(map(change, Box::<FencePolicy>::new))
-    }));
-    tasks.spawn(run(Api::all(client.clone()), news.clone(), |change| {
-        Seen::Config(map(change, Box::<FenceConfig>::new))
-    }));
-    tasks.spawn(run(Api::all(client.clone()), news.clone(), |change| {
-        Seen::Template(map(change, Box::<FenceTemplate>::new))
-    }));
-    tasks
-        .spawn(run(Api::all(client.clone()), news.clone(), |change| Seen::Remedy(map(change, Box::<NodeRemedy>::new))));
+    let mut watches: FuturesUnordered<BoxFuture<'_, ()>> = FuturesUnordered::new();
+    watches.push(Box::pin(run(Api::all(client.clone()), news, move |change| Seen::Node(map(change, node)))));
+    watches.push(Box::pin(run(leases, news, move |change| Seen::Lease(map(change, lease)))));
+    watches.push(boxed(client, news, Seen::Request));
+    watches.push(boxed(client, news, Seen::Fence));
+    watches.push(boxed(client, news, Seen::Policy));
+    watches.push(boxed(client, news, Seen::Config));
+    watches.push(boxed(client, news, Seen::Template));
+    watches.push(boxed(client, news, Seen::Remedy));
+    while watches.next().await.is_some() {}
 }
 
-async fn run<K>(api: Api<DeserializeGuard<K>>, news: UnboundedSender<News>, seen: impl Fn(Change<K>) -> Seen + Send)
+/// A watch of one of our own kinds, which are kept whole.
+fn boxed<'a, K>(
+    client: &kube::Client,
+    news: &'a UnboundedSender<News>,
+    seen: fn(Change<Box<K>>) -> Seen,
+) -> BoxFuture<'a, ()>
+where
+    K: kube::Resource<DynamicType = ()> + Clone + std::fmt::Debug + DeserializeOwned + Send + 'static,
+{
+    Box::pin(run(Api::all(client.clone()), news, move |change| seen(map(change, Box::new))))
+}
+
+async fn run<K>(api: Api<DeserializeGuard<K>>, news: &UnboundedSender<News>, seen: impl Fn(Change<K>) -> Seen + Send)
 where
     K: kube::Resource<DynamicType = ()> + Clone + std::fmt::Debug + DeserializeOwned + Send + 'static,
 {
@@ -66,15 +71,15 @@ where
                 continue;
             }
             Ok(Event::InitApply(object)) => {
-                listing.extend(understood(object, &news));
+                listing.extend(understood(object, news));
                 continue;
             }
             Ok(Event::InitDone) => Change::All(std::mem::take(&mut listing)),
-            Ok(Event::Apply(object)) => match understood(object, &news) {
+            Ok(Event::Apply(object)) => match understood(object, news) {
                 Some(object) => Change::Set(object),
                 None => continue,
             },
-            Ok(Event::Delete(object)) => match understood(object, &news) {
+            Ok(Event::Delete(object)) => match understood(object, news) {
                 Some(object) => Change::Gone(object),
                 None => continue,
             },

@@ -2,6 +2,7 @@
 
 mod install;
 mod network;
+mod process;
 mod reach;
 mod sights;
 mod verbs;
@@ -18,6 +19,7 @@ use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
 use self::network::Network;
+use self::process::{Process, Strings, ahead};
 use self::reach::{Bmcs, Kubelets};
 use self::watchdog::Watchdog;
 use crate::world::Needs;
@@ -36,6 +38,7 @@ pub struct Embedded {
 struct Replica {
     stop: Option<oneshot::Sender<()>>,
     task: JoinHandle<()>,
+    strings: Strings,
     /// The node whose fate it shares.
     node: Option<String>,
 }
@@ -70,28 +73,51 @@ impl Embedded {
     }
 
     fn start_replica(&mut self, name: &str, node: Option<&str>) {
-        let cluster_clock = self.cluster.clock().clone();
+        let (cluster_clock, strings) = (self.cluster.clock().clone(), Strings::default());
+        let its = strings.clone();
         let context = Context {
             client: self.server.client(name),
-            clock: Clock::new(move || cluster_clock.now()),
+            clock: Clock::new(move || its.wall(cluster_clock.now())),
             identity: name.to_owned(),
             namespace: palisade_api::names::SYSTEM_NAMESPACE.to_owned(),
             devices: Arc::new(Native::new(Arc::new(Bmcs::new(self.cluster.bmcs())))),
             probe: Arc::new(Kubelets::new(self.cluster.truth().clone())),
         };
         let (stop, stopped) = oneshot::channel::<()>();
-        let task = tokio::spawn(palisade_operator::run(context, async move {
+        let body = palisade_operator::run(context, async move {
             let _ = stopped.await;
-        }));
-        self.replicas.insert(name.to_owned(), Replica { stop: Some(stop), task, node: node.map(ToOwned::to_owned) });
+        });
+        let task = tokio::spawn(Process::new(body, strings.clone()));
+        let node = node.map(ToOwned::to_owned);
+        self.replicas.insert(name.to_owned(), Replica { stop: Some(stop), task, strings, node });
     }
 
     /// Ends an operator process in the middle of whatever it does.
     pub fn crash(&mut self, name: &str) {
         if let Some(replica) = self.replicas.remove(name) {
-            // What it had sent may still arrive; nothing more is sent, and nobody hears the answers.
-            self.network.set_cut(name, true);
+            // What has arrived is done, what has not is never sent, and nobody hears the answers.
             replica.task.abort();
+        }
+    }
+
+    /// Stops an operator process where it stands.
+    pub fn freeze(&self, name: &str) {
+        if let Some(replica) = self.replicas.get(name) {
+            replica.strings.stop();
+        }
+    }
+
+    /// Lets it go on.
+    pub fn thaw(&self, name: &str) {
+        if let Some(replica) = self.replicas.get(name) {
+            replica.strings.go_on();
+        }
+    }
+
+    /// Sets the wall clock of an operator process ahead by so much, or back.
+    pub fn set_clock(&self, name: &str, by: Duration, backwards: bool) {
+        if let Some(replica) = self.replicas.get(name) {
+            replica.strings.set_clock(ahead(by, backwards));
         }
     }
 

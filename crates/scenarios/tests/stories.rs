@@ -109,6 +109,7 @@ stories! {
     bmc_says_nothing
     bmc_refuses
     bmc_is_slow
+    bmc_is_very_slow
     bmc_answers_late
     bmc_away_for_an_hour
     bmc_refuses_to_switch_on
@@ -150,6 +151,8 @@ stories! {
     stateless_node_is_left_alone
     request_on_a_healthy_node
     power_off_and_resume
+    two_admins_ask_for_the_same
+    power_off_asked_for_in_the_middle
     fence_deleted_while_it_fails
     fence_deleted_after_the_mark
     stop_before_the_off
@@ -167,6 +170,7 @@ stories! {
     config_that_makes_no_sense
     object_that_cannot_be_understood
     request_for_nobody
+    request_ahead_of_its_node
     request_from_a_stranger
     template_with_a_wrong_address
 }

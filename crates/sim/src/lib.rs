@@ -4,6 +4,8 @@
 //! of machines and storage ([`oracle`]), never against what the operator believes.
 #![forbid(unsafe_code)]
 
+mod acts;
+pub mod crash;
 pub mod faults;
 pub mod oracle;
 mod run;
@@ -11,3 +13,8 @@ mod strike;
 mod wire;
 
 pub use run::{Report, simulate};
+
+#[cfg(feature = "planted")]
+pub use palisade_core::planted::Bug;
+#[cfg(feature = "planted")]
+pub use run::simulate_planted;

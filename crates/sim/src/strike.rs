@@ -1,80 +1,310 @@
 //! Strike: lets the faults of a plan happen to the world, and mends everything at the end.
 
 use palisade_api::names::{self, taints};
-use palisade_cluster::Cluster;
-use palisade_cluster::api::{DeleteOptions, Key, Kind};
+use palisade_cluster::api::{Api, DeleteOptions, Key, Kind, Part, Patch, metadata};
 use palisade_cluster::machines::bmc::Behaviour;
 use palisade_cluster::machines::machine::{Link, Power};
+use palisade_cluster::truth::{Daemon, DaemonState};
+use palisade_cluster::{Cluster, Shape};
 use palisade_scenarios::embedded::Embedded;
 use serde_json::{Value, json};
 
-use crate::faults::{Fault, Plan};
+use crate::faults::{Fault, Plan, Watched};
+use crate::oracle::Oracle;
 use crate::run::NODES;
 use crate::wire::Lossy;
+
+/// What somebody puts on pods so that they stay.
+const HELD: &str = "example.org/held";
 
 /// The name of an operator process.
 pub(crate) fn operator(number: usize) -> String {
     format!("palisade-{number}")
 }
 
-/// Lets one thing go wrong.
-pub(crate) fn strike(world: &mut Embedded, wire: &Lossy, fault: &Fault, plan: &Plan, fences: Option<Kind>) {
-    let cluster = world.cluster.clone();
-    match fault {
-        Fault::PowerOff(node) => cluster.power_off(node),
-        Fault::OutsideOn(node) => cluster.outside_on(node),
-        Fault::Cut(node, link) => cluster.cut(node, *link),
-        Fault::Heal(node, link) => cluster.heal(node, *link),
-        Fault::Hang(node) => cluster.kubelet_hang(node),
-        Fault::Resume(node) => cluster.kubelet_resume(node),
-        Fault::Suspend(node) => cluster.suspend(node),
-        Fault::Bmc(node, behaviour) => cluster.bmc(node).set(behaviour.clone()),
-        Fault::DeleteNode(node) => {
-            let _ = cluster.delete_node(node);
-        }
-        Fault::TakeTaintOff(node) => {
-            let _ = cluster.api().update(&Key::cluster(Kind::NODE, node), |node| {
-                if let Some(all) = node.pointer_mut("/spec/taints").and_then(Value::as_array_mut) {
-                    all.retain(|taint| taint.get("key").and_then(Value::as_str) != Some(taints::QUARANTINE));
-                }
-            });
-        }
-        Fault::DeleteFence(node) => {
-            if let Some(kind) = fences {
-                let _ = cluster.api().delete(&Key::cluster(kind, node), &DeleteOptions::default());
-            }
-        }
-        Fault::PolicyAgain => {
-            if let Some(kind) = cluster.api().kind(names::GROUP, "FencePolicy") {
-                let _ = cluster.api().delete(&Key::cluster(kind, names::POLICY_NAME), &DeleteOptions::default());
-                let policy = json!({
-                    "apiVersion": format!("{}/{}", names::GROUP, names::VERSION), "kind": "FencePolicy",
-                    "metadata": { "name": names::POLICY_NAME }, "spec": {},
-                });
-                let _ = cluster.create(kind, policy);
-            }
-        }
-        Fault::CrashOperator(number) => {
-            let name = operator(number % plan.operators.max(1));
-            world.crash(&name);
-            world.start(&name);
-        }
-        Fault::Blackout(time) => wire.go_dark(*time),
-        Fault::FreezeWatches(time) => wire.freeze(*time),
+/// The cluster of a plan.
+pub(crate) fn shape(seed: u64, plan: &Plan) -> Shape {
+    let boot = if plan.quick_boots { (4_000, 9_000) } else { Shape::default().boot };
+    Shape { nodes: NODES, zones: 3, seed, boot, ..Shape::default() }
+}
+
+/// What an administrator sets before anything goes wrong.
+pub(crate) fn configure(cluster: &Cluster, plan: &Plan) {
+    for node in ["n1", "n4"] {
+        let _ = cluster.api().update(&Key::cluster(Kind::NODE, node), |node| {
+            node["spec"]["taints"] = json!([{ "key": "example.org/old-disks", "effect": "PreferNoSchedule" }]);
+        });
+    }
+    edit_policy(cluster, &json!({ "spec": { "budget": { "maxConcurrent": plan.budget } } }));
+    if plan.out_of_service {
+        edit_policy(cluster, &json!({ "spec": { "release": { "outOfService": "WithPowerProof" } } }));
+    }
+    if plan.hibernates
+        && let Some(kind) = cluster.api().kind(names::GROUP, "FenceTemplate")
+    {
+        let possible = json!({ "spec": { "proves": { "hibernation": "Possible" } } });
+        let _ = cluster.api().patch(&Key::cluster(kind, "bmc"), Part::Main, &Patch::Merge(possible));
     }
 }
 
-/// Everything works again, and somebody walks through the rack and switches on whatever is off.
-pub(crate) fn mend(cluster: &Cluster) {
-    for number in 1..=NODES {
-        let node = format!("n{number}");
-        for link in [Link::Api, Link::Peers, Link::Storage] {
-            cluster.heal(&node, link);
+/// Everything that a fault can reach.
+pub(crate) struct Scene<'a> {
+    pub(crate) world: &'a mut Embedded,
+    pub(crate) wire: &'a Lossy,
+    pub(crate) plan: &'a Plan,
+    pub(crate) oracle: &'a Oracle,
+    /// Operators that stand still, and when they go on.
+    pub(crate) frozen: &'a mut Vec<(std::time::Duration, String)>,
+}
+
+impl Scene<'_> {
+    /// Lets one thing go wrong.
+    pub(crate) async fn strike(&mut self, fault: &Fault) {
+        let cluster = self.world.cluster.clone();
+        match fault {
+            Fault::PowerOff(node) => cluster.power_off(node),
+            Fault::CutFeed(node) => cluster.cut_feed(node),
+            Fault::RestoreFeed(node) => cluster.restore_feed(node),
+            Fault::OutsideOn(node) => cluster.outside_on(node),
+            Fault::Cut(node, link) => cluster.cut(node, *link),
+            Fault::Heal(node, link) => cluster.heal(node, *link),
+            Fault::Hang(node) => cluster.kubelet_hang(node),
+            Fault::Resume(node) => cluster.kubelet_resume(node),
+            Fault::RestartKubelet(node) => cluster.kubelet_restart(node),
+            Fault::KubeletLags(node, behind) => {
+                let revision = cluster.api().revision().saturating_sub(*behind);
+                cluster.kubelet_lists_from(node, Some(revision));
+            }
+            Fault::KubeletCatchesUp(node) => cluster.kubelet_lists_from(node, None),
+            Fault::Suspend(node) => cluster.suspend(node),
+            Fault::Hibernate(node) => cluster.hibernate(node),
+            Fault::WakeUp(node) => cluster.resume(node),
+            Fault::Bmc(node, behaviour) => cluster.bmc(node).set(behaviour.clone()),
+            Fault::Halt(daemon) => self.daemon(*daemon, DaemonState::Paused),
+            Fault::Down(daemon) => self.daemon(*daemon, DaemonState::Down),
+            Fault::Up(daemon) => self.daemon(*daemon, DaemonState::Running),
+            Fault::DeleteNode(node) => {
+                let _ = cluster.delete_node(node);
+            }
+            Fault::TakeTaintOff(node) => {
+                let _ = cluster.api().update(&Key::cluster(Kind::NODE, node), take_taint_off);
+            }
+            Fault::DeleteFence(node) => delete(&cluster, "NodeFence", node),
+            Fault::Say(node, word) => say(&cluster, node, word),
+            Fault::Ask(node) => ask(&cluster, node),
+            Fault::DeleteRequests(node) => delete_requests(&cluster, node),
+            Fault::DeletePods(node) => {
+                for key in pods_on(cluster.api(), node) {
+                    let _ = cluster.api().delete(&key, &DeleteOptions::default());
+                }
+            }
+            Fault::HoldPods(node) => {
+                for key in pods_on(cluster.api(), node) {
+                    let _ = cluster.api().update(&key, |pod| pod["metadata"]["finalizers"] = json!([HELD]));
+                }
+            }
+            Fault::LetPodsGo => let_pods_go(cluster.api()),
+            Fault::PolicyAgain => policy_again(&cluster, self.plan),
+            Fault::EditPolicy(what) => edit_policy(&cluster, &edit(what)),
+            Fault::CrashOperator(number) => {
+                let name = self.replica(*number);
+                self.world.crash(&name);
+                self.world.start(&name);
+            }
+            Fault::RestartOperator(number) => {
+                let name = self.replica(*number);
+                // One that stands still cannot hear that it is to end.
+                self.thaw(&name);
+                self.world.stop(&name).await;
+                self.world.start(&name);
+            }
+            Fault::FreezeOperator(number, time) => {
+                let name = self.replica(*number);
+                let until = cluster.elapsed() + *time;
+                self.world.freeze(&name);
+                self.oracle.stands_still(until);
+                self.frozen.push((until, name));
+            }
+            Fault::SetClock(number, time, back) => self.world.set_clock(&self.replica(*number), *time, *back),
+            Fault::Blackout(time) => self.wire.go_dark(*time),
+            Fault::FreezeWatches(time) => self.wire.freeze(*time),
+            Fault::Reorder(what, time) => {
+                let kind = match what {
+                    Watched::Nodes => Some(Kind::NODE),
+                    Watched::Leases => Some(Kind::LEASE),
+                    Watched::Fences => cluster.api().kind(names::GROUP, "NodeFence"),
+                    Watched::Requests => cluster.api().kind(names::GROUP, "NodeFencingRequest"),
+                };
+                if let Some(kind) = kind {
+                    self.wire.lag(kind, *time);
+                }
+            }
+            Fault::OldServer(time) => self.wire.grow_old(cluster.api().revision(), *time),
         }
-        cluster.kubelet_resume(&node);
-        cluster.bmc(&node).set(Behaviour::Honest);
-        if cluster.power(&node) != Some(Power::On) {
-            cluster.outside_on(&node);
+    }
+
+    /// Lets operators go on whose time has come.
+    pub(crate) fn thaw_due(&mut self) {
+        let now = self.world.cluster.elapsed();
+        let due: Vec<String> =
+            self.frozen.iter().filter(|(until, _)| *until <= now).map(|(_, name)| name.clone()).collect();
+        for name in due {
+            self.thaw(&name);
         }
+    }
+
+    fn thaw(&mut self, name: &str) {
+        self.frozen.retain(|(_, frozen)| frozen != name);
+        self.world.thaw(name);
+    }
+
+    fn replica(&self, number: usize) -> String {
+        operator(number % self.plan.operators.max(1))
+    }
+
+    fn daemon(&self, daemon: Daemon, is: DaemonState) {
+        self.world.cluster.set_daemon(daemon, is);
+        if daemon == Daemon::ApiServer {
+            match is {
+                DaemonState::Running => self.wire.light(),
+                DaemonState::Paused | DaemonState::Down => self.wire.stay_dark(),
+            }
+        }
+    }
+
+    /// Everything works again.
+    pub(crate) fn mend(&mut self) {
+        self.wire.mend();
+        for (_, name) in std::mem::take(self.frozen) {
+            self.world.thaw(&name);
+        }
+        let cluster = &self.world.cluster;
+        for daemon in [Daemon::ApiServer, Daemon::ControllerManager, Daemon::Scheduler, Daemon::Csi] {
+            cluster.set_daemon(daemon, DaemonState::Running);
+        }
+        edit_policy(cluster, &edit("Enforce"));
+        let_pods_go(cluster.api());
+        for number in 1..=NODES {
+            let node = format!("n{number}");
+            cluster.restore_feed(&node);
+            for link in [Link::Api, Link::Peers, Link::Storage] {
+                cluster.heal(&node, link);
+            }
+            cluster.kubelet_lists_from(&node, None);
+            cluster.kubelet_resume(&node);
+            cluster.bmc(&node).set(Behaviour::Honest);
+            let (known, fenced) = (cluster.node(&node).is_some(), fenced(cluster, &node));
+            match cluster.power(&node) {
+                Some(Power::Suspended | Power::Hibernated) => cluster.resume(&node),
+                Some(Power::On) | None => {}
+                // What we switched off, and what failed, is ours to switch on; a person does it where nobody could notice, or
+                // where off proves nothing.
+                Some(Power::Off | Power::PoweringOn | Power::PoweringOff) => {
+                    if self.plan.hibernates || !(known || fenced) {
+                        cluster.outside_on(&node);
+                    }
+                }
+            }
+            // A Node that was deleted under a living kubelet comes back only with the kubelet's next start.
+            if !known {
+                cluster.kubelet_restart(&node);
+            }
+            say(cluster, &node, "resume");
+        }
+    }
+}
+
+fn fenced(cluster: &Cluster, node: &str) -> bool {
+    let kind = cluster.api().kind(names::GROUP, "NodeFence");
+    kind.is_some_and(|kind| cluster.api().get(&Key::cluster(kind, node)).is_some())
+}
+
+fn take_taint_off(node: &mut Value) {
+    if let Some(all) = node.pointer_mut("/spec/taints").and_then(Value::as_array_mut) {
+        all.retain(|taint| taint.get("key").and_then(Value::as_str) != Some(taints::QUARANTINE));
+    }
+}
+
+fn delete(cluster: &Cluster, kind: &str, name: &str) {
+    if let Some(kind) = cluster.api().kind(names::GROUP, kind) {
+        let _ = cluster.api().delete(&Key::cluster(kind, name), &DeleteOptions::default());
+    }
+}
+
+/// An admin speaks in the NodeFence.
+fn say(cluster: &Cluster, node: &str, word: &str) {
+    let Some(kind) = cluster.api().kind(names::GROUP, "NodeFence") else { return };
+    let key = Key::cluster(kind, node);
+    let Some(fence) = cluster.api().get(&key) else { return };
+    let said = if word == "stop" {
+        json!({ "stop": true })
+    } else {
+        let before = fence.pointer("/spec/admin/resume").and_then(Value::as_u64).unwrap_or(0);
+        json!({ "stop": false, "resume": before + 1 })
+    };
+    let _ = cluster.api().patch(&key, Part::Main, &Patch::Merge(json!({ "spec": { "admin": said } })));
+}
+
+/// An admin asks for a fence; what such a request is called tells it from our own.
+fn ask(cluster: &Cluster, node: &str) {
+    let Some(kind) = cluster.api().kind(names::GROUP, "NodeFencingRequest") else { return };
+    let request = json!({
+        "apiVersion": format!("{}/{}", names::GROUP, names::VERSION), "kind": "NodeFencingRequest",
+        "metadata": { "generateName": "admin-", "namespace": names::SYSTEM_NAMESPACE },
+        "spec": { "nodeName": node, "reason": "Maintenance", "message": "a person asked", "operation": "PowerStep" },
+    });
+    if let Err(why) = cluster.create(kind, request) {
+        eprintln!("the admin's request was refused: {why:?}");
+    }
+}
+
+fn delete_requests(cluster: &Cluster, node: &str) {
+    let Some(kind) = cluster.api().kind(names::GROUP, "NodeFencingRequest") else { return };
+    for request in cluster.api().list(kind) {
+        if request.pointer("/spec/nodeName").and_then(Value::as_str) == Some(node) {
+            let _ = cluster.api().delete(&Key::of(kind, &request), &DeleteOptions::default());
+        }
+    }
+}
+
+fn pods_on(api: &Api, node: &str) -> Vec<Key> {
+    let here = |pod: &&palisade_cluster::api::Object| {
+        pod.pointer("/spec/nodeName").and_then(Value::as_str) == Some(node)
+    };
+    api.list(Kind::POD).iter().filter(here).map(|pod| Key::of(Kind::POD, pod)).collect()
+}
+
+fn let_pods_go(api: &Api) {
+    for pod in api.list(Kind::POD) {
+        if pod.pointer("/metadata/finalizers").is_some() {
+            let key = Key::new(Kind::POD, metadata::namespace(&pod), metadata::name(&pod));
+            let _ = api.update(&key, |pod| pod["metadata"]["finalizers"] = json!([]));
+        }
+    }
+}
+
+fn policy_again(cluster: &Cluster, plan: &Plan) {
+    delete(cluster, "FencePolicy", names::POLICY_NAME);
+    if let Some(kind) = cluster.api().kind(names::GROUP, "FencePolicy") {
+        let policy = json!({
+            "apiVersion": format!("{}/{}", names::GROUP, names::VERSION), "kind": "FencePolicy",
+            "metadata": { "name": names::POLICY_NAME },
+            "spec": { "budget": { "maxConcurrent": plan.budget } },
+        });
+        let _ = cluster.create(kind, policy);
+    }
+}
+
+fn edit(what: &str) -> Value {
+    match what {
+        "Budget" => json!({ "spec": { "budget": { "maxConcurrent": 1 } } }),
+        mode => json!({ "spec": { "mode": mode } }),
+    }
+}
+
+fn edit_policy(cluster: &Cluster, patch: &Value) {
+    if let Some(kind) = cluster.api().kind(names::GROUP, "FencePolicy") {
+        let key = Key::cluster(kind, names::POLICY_NAME);
+        let _ = cluster.api().patch(&key, Part::Main, &Patch::Merge(patch.clone()));
     }
 }

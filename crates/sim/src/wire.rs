@@ -1,16 +1,21 @@
-//! Wire: what the network does to the operators' requests and watches.
+//! Wire: what the network, and API servers that lag behind, do to the operators' requests and watches.
 
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
-use palisade_cluster::api::Wire;
-use palisade_cluster::api::wire::{Call, Course, Delivery, Fate, Notice};
+use palisade_cluster::api::wire::{Call, Course, Delivery, Fate, Notice, View};
+use palisade_cluster::api::{Kind, Verb, Wire};
 use palisade_cluster::dice::Dice;
 use tokio::time::Instant;
 
 use crate::faults::Losses;
+use crate::oracle::Oracle;
+
+/// How long something lasts that lasts until it is mended.
+const FOR_LONG: Duration = Duration::from_hours(24);
 
 /// A wire that loses things.
 #[derive(Clone)]
@@ -23,40 +28,83 @@ struct State {
     losses: Losses,
     dark_until: Option<Instant>,
     frozen_until: Option<Instant>,
+    /// The revision at which the server that the operators reach stands still, and until when.
+    old: Option<(u64, Instant)>,
+    /// How much later watches of a kind tell.
+    lags: BTreeMap<Kind, Duration>,
+    oracle: Option<Oracle>,
 }
 
 impl Lossy {
     pub(crate) fn new(seed: u64, losses: Losses) -> Self {
-        let dice = Dice::new(seed, "wire");
-        Self { state: Arc::new(Mutex::new(State { dice, losses, dark_until: None, frozen_until: None })) }
+        let state = State {
+            dice: Dice::new(seed, "wire"),
+            losses,
+            dark_until: None,
+            frozen_until: None,
+            old: None,
+            lags: BTreeMap::new(),
+            oracle: None,
+        };
+        Self { state: Arc::new(Mutex::new(state)) }
     }
 
     fn with<T>(&self, look: impl FnOnce(&mut State) -> T) -> T {
         look(&mut self.state.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
+    /// Whatever is sent, somebody looks on.
+    pub(crate) fn show(&self, oracle: Oracle) {
+        self.with(|state| state.oracle = Some(oracle));
+    }
+
     /// Nothing gets through for a while.
     pub(crate) fn go_dark(&self, time: Duration) {
-        self.with(|state| state.dark_until = Some(Instant::now() + time));
+        self.with(|state| state.dark_until = state.dark_until.max(Some(Instant::now() + time)));
+    }
+
+    /// Nothing gets through until somebody mends it.
+    pub(crate) fn stay_dark(&self) {
+        self.go_dark(FOR_LONG);
+    }
+
+    /// Everything gets through again.
+    pub(crate) fn light(&self) {
+        self.with(|state| state.dark_until = None);
     }
 
     /// Watches tell nothing for a while.
     pub(crate) fn freeze(&self, time: Duration) {
-        self.with(|state| state.frozen_until = Some(Instant::now() + time));
+        self.with(|state| state.frozen_until = state.frozen_until.max(Some(Instant::now() + time)));
+    }
+
+    /// What watches of this kind tell comes later.
+    pub(crate) fn lag(&self, kind: Kind, by: Duration) {
+        self.with(|state| state.lags.insert(kind, by));
+    }
+
+    /// The operators reach a server that knows nothing after this revision, for a while.
+    pub(crate) fn grow_old(&self, revision: u64, time: Duration) {
+        self.freeze(time);
+        self.with(|state| state.old = Some((revision, Instant::now() + time)));
     }
 
     /// From here on nothing is lost.
     pub(crate) fn mend(&self) {
         self.with(|state| {
             state.losses = Losses { latency: 5, ..Losses::default() };
-            (state.dark_until, state.frozen_until) = (None, None);
+            (state.dark_until, state.frozen_until, state.old) = (None, None, None);
+            state.lags.clear();
         });
     }
 }
 
 impl Wire for Lossy {
-    fn carry(&self, _call: &Call) -> Fate {
+    fn carry(&self, call: &Call) -> Fate {
         self.with(|state| {
+            if let Some(oracle) = &state.oracle {
+                oracle.call(call);
+            }
             let losses = state.losses;
             let latency = |dice: &mut Dice| Duration::from_micros(300 + dice.below(1 + losses.latency * 1000));
             let dark = state.dark_until.is_some_and(|until| Instant::now() < until);
@@ -70,25 +118,33 @@ impl Wire for Lossy {
             } else {
                 Course::Served
             };
-            Fate { there: latency(&mut state.dice), course, back: latency(&mut state.dice), ..Fate::default() }
+            // Writes are always committed to the truth; reads and watches are as old as the server.
+            let reads = matches!(call.verb, Verb::Get | Verb::List | Verb::Watch);
+            let view = match state.old {
+                Some((revision, until)) if reads && Instant::now() < until => View::At(revision),
+                _ => View::Live,
+            };
+            Fate { there: latency(&mut state.dice), course, back: latency(&mut state.dice), view }
         })
     }
 
-    fn deliver(&self, _watch: &Call, _notice: &Notice) -> BoxFuture<'static, Delivery> {
-        let wire = self.clone();
+    fn deliver(&self, watch: &Call, _notice: &Notice) -> BoxFuture<'static, Delivery> {
+        let (wire, kind) = (self.clone(), watch.kind);
         async move {
             loop {
-                let (wait, latency) = wire.with(|state| {
+                let (wait, latency, breaks) = wire.with(|state| {
                     let latest = state.dark_until.max(state.frozen_until);
+                    let lag = kind.and_then(|kind| state.lags.get(&kind)).copied().unwrap_or_default();
                     let latency = Duration::from_micros(200 + state.dice.below(1 + state.losses.latency * 500));
-                    (latest.filter(|until| *until > Instant::now()), latency)
+                    let breaks = state.dice.below(1000) < state.losses.broken;
+                    (latest.filter(|until| *until > Instant::now()), latency + lag, breaks)
                 });
                 if let Some(until) = wait {
                     tokio::time::sleep_until(until).await;
-                } else {
-                    tokio::time::sleep(latency).await;
-                    return Delivery::Deliver;
+                    continue;
                 }
+                tokio::time::sleep(latency).await;
+                return if breaks { Delivery::End } else { Delivery::Deliver };
             }
         }
         .boxed()

@@ -29,7 +29,7 @@ use super::{
     status::Status,
     store::{Actor, Key},
     watch::Watch,
-    wire::{Call, Course, Direct, View, Wire},
+    wire::{Call, Course, Direct, Guard, View, Wire},
     write::{self, Written},
 };
 
@@ -71,7 +71,7 @@ impl Server {
 
     /// Serves one request. An error means that the connection broke, and that the caller knows nothing.
     pub(crate) async fn handle(&self, actor: Actor, parts: Parts, body: Bytes) -> io::Result<Response<Body>> {
-        let asked = self.understand(actor, &parts);
+        let asked = self.understand(actor, &parts, &body);
         let fate = self.wire.carry(&asked.call);
         pause(fate.there).await;
         match fate.course {
@@ -88,9 +88,16 @@ impl Server {
     }
 
     /// What a request is about; of one that is about nothing, at least whose it is.
-    fn understand(&self, actor: Actor, parts: &Parts) -> Asked {
+    fn understand(&self, actor: Actor, parts: &Parts, body: &[u8]) -> Asked {
         let query = Query::read(parts.uri.query());
-        let mut call = Call { actor, verb: Verb::Get, kind: None, key: None, subresource: String::new() };
+        let mut call = Call {
+            actor,
+            verb: Verb::Get,
+            kind: None,
+            key: None,
+            subresource: String::new(),
+            guard: Guard::default(),
+        };
         let read = self.api.read(|store| Place::read(store.registry(), parts.uri.path())).transpose();
         let place = read.and_then(|place| {
             if let Some(place) = &place {
@@ -98,6 +105,7 @@ impl Server {
                 call.kind = Some(place.served.definition.kind);
                 call.key = (!place.name.is_empty()).then(|| place.key());
                 call.subresource.clone_from(&place.subresource);
+                call.guard = Guard::of(call.verb, body);
             }
             Ok(place)
         });

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use futures_util::future::{self, BoxFuture, FutureExt};
 use jiff::Timestamp;
+use serde_json::Value;
 
 use super::{
     kinds::Kind,
@@ -27,6 +28,31 @@ pub struct Call {
     pub key: Option<Key>,
     /// `status`, `eviction`, …; empty for the object itself.
     pub subresource: String,
+    /// What a write insists on.
+    pub guard: Guard,
+}
+
+/// What a write insists on: the preconditions of a deletion, the metadata of an update or a patch.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Guard {
+    /// It names the object's UID.
+    pub uid: bool,
+    /// It names the object's version.
+    pub version: bool,
+}
+
+impl Guard {
+    /// What the body of a request insists on. A JSON patch is not looked into: nobody here sends one that destroys.
+    pub(crate) fn of(verb: Verb, body: &[u8]) -> Self {
+        let place = match verb {
+            Verb::Delete => "/preconditions",
+            Verb::Update | Verb::Patch => "/metadata",
+            Verb::Get | Verb::List | Verb::Watch | Verb::Create | Verb::DeleteCollection => return Self::default(),
+        };
+        let body: Value = serde_json::from_slice(body).unwrap_or_default();
+        let names = |field| body.pointer(&format!("{place}/{field}")).is_some_and(Value::is_string);
+        Self { uid: names("uid"), version: names("resourceVersion") }
+    }
 }
 
 impl Call {

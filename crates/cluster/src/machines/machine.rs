@@ -293,8 +293,8 @@ impl World {
                     machine.new_boot();
                 }
                 self.set_power(node, Power::On);
-                // From the boot loader to a kubelet: 20 to 40 seconds, then a few more.
-                let wait = self.dice.millis(20_000, 40_000) + self.dice.millis(2_000, 5_000);
+                let (least, most) = self.boot;
+                let wait = self.dice.millis(least, most);
                 self.step_later(node, wait, Step::KubeletUp);
             }
             Step::KubeletUp => {

@@ -7,7 +7,7 @@ use super::{Next, Turn};
 use crate::fence::{Fence, Phase, SinceMark};
 use crate::isolate::plugs_behind;
 use crate::observe::{Memory, NodeSeen};
-use crate::prove::{Class, Judged, LifeSigns, judge};
+use crate::prove::{Class, Judged, LifeSigns, judge_for};
 use crate::reason::automaton::MoveReason;
 
 /// Writes down what the Node shows of the machine's boots since the last mark.
@@ -42,5 +42,5 @@ pub(super) fn asked(fence: &Fence) -> bool {
 pub(super) fn power_since_mark(turn: &Turn<'_>, memory: &Memory) -> Option<Judged> {
     let (plugs, stable_off) = plugs_behind(turn.fence, &turn.seen.settings, Class::Power)?;
     let (id, reads, _) = memory.last_read.as_ref()?;
-    (*id >= memory.marked_read).then(|| judge(reads, &plugs, stable_off))
+    (*id >= memory.marked_read).then(|| judge_for(Class::Power, reads, &plugs, stable_off))
 }

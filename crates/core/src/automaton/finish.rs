@@ -1,6 +1,6 @@
 //! Automaton / finish: the slot goes back, the result is written, the fence goes.
 
-use super::{Next, Turn, go};
+use super::{Next, Turn, crossing, go};
 use crate::effect::Effect;
 use crate::fence::{End, Fence, Phase, Slot};
 use crate::observe::{LedgerSeen, Memory, NodeSeen};
@@ -11,11 +11,9 @@ pub(super) fn finish(turn: &Turn<'_>, memory: &Memory, end: End) -> Next {
         return next;
     }
     let fence = turn.fence;
-    let crossing = memory.born + turn.seen.settings.send_window;
-    if fence.calls > 0 && turn.now < crossing {
-        // A call of an earlier process could still go out, and nobody would be left to undo it.
-        let left = crossing.since(turn.now);
-        return Next::Wait(WaitReason::AwaitingOldDeadline { left }, Some(crossing));
+    // A call could still go out, and nobody would be left to undo it.
+    if let Some(wait) = crossing(turn, memory, None) {
+        return wait;
     }
     match end {
         End::HeldOff => held_off(turn),

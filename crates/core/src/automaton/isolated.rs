@@ -10,6 +10,7 @@ use crate::fence::{
 use crate::ident::MethodName;
 use crate::isolate::enter;
 use crate::observe::{Deletion, Memory, NodeLive, NodeSeen, TaintSeen};
+use crate::planted::{self, Bug};
 use crate::prove::{Class, Proof, Scope, unpublished};
 use crate::reason::automaton::{FailReason, MoveReason, WaitReason};
 use crate::reason::prove::{LifeSign, ProofEnd};
@@ -124,10 +125,27 @@ fn start(turn: &Turn<'_>) -> Option<Next> {
     if plan.start.is_empty() {
         return None;
     }
+    if planted::is(Bug::ActsBeforeTheRecord) {
+        return Some(Next::Do(marks(pods, &plan.start, turn), WaitReason::AwaitingMark));
+    }
     let pods = u32::try_from(plan.start.len()).unwrap_or(u32::MAX);
     let mut next = fence.clone();
     next.releases.extend(plan.start);
     Some(Next::Record(next, MoveReason::ReleaseIntended { pods }))
+}
+
+/// A bug on purpose: marked before anybody wrote down that they would be.
+fn marks(pods: &[crate::observe::PodSeen], start: &[Release], turn: &Turn<'_>) -> Vec<Effect> {
+    let going = pods.iter().filter(|pod| start.iter().any(|release| release.pod.uid == pod.pod.uid));
+    let mark = |pod: &crate::observe::PodSeen| {
+        Effect::MarkPod(crate::effect::MarkPod {
+            pod: pod.pod.clone(),
+            resource_version: pod.resource_version.clone(),
+            grace: pod.grace.max(1),
+            send_before: turn.now + turn.seen.settings.send_window,
+        })
+    };
+    going.map(mark).collect()
 }
 
 /// One step of what was started. `Err`: nothing to do now, for this reason if there is one.

@@ -16,7 +16,7 @@ mod voiding;
 
 use crate::effect::{Effect, NodeGuard};
 use crate::fence::{Fence, Phase, ReleaseState, Slot};
-use crate::observe::{LedgerSeen, Memory, NodeLive, NodeSeen, Observations, ReadId};
+use crate::observe::{CallId, CallOutcome, LedgerSeen, Memory, NodeLive, NodeSeen, Observations, ReadId};
 use crate::reason::automaton::{MoveReason, WaitReason};
 use crate::time::{Span, Tick};
 
@@ -134,6 +134,7 @@ fn enters(memory: &mut Memory, fence: &Fence) -> bool {
 
 /// Takes in what was seen since the last step.
 fn absorb(fence: &Fence, memory: &mut Memory, seen: &Observations, now: Tick) {
+    memory.found = memory.found.filter(|at| fence.calls > 0 && now < *at + seen.settings.longest_window);
     if enters(memory, fence) {
         memory.since = now;
     }
@@ -185,7 +186,7 @@ fn decide(turn: &Turn<'_>, memory: &mut Memory) -> Next {
         return next;
     }
     match &turn.fence.phase {
-        Phase::New => new::new(turn),
+        Phase::New => new::new(turn, memory),
         Phase::Isolating(run) => isolating::isolating(turn, memory, *run),
         Phase::Isolated { by } => isolated::isolated(turn, memory, *by),
         Phase::PoweringOff(run) => power::powering_off(turn, memory, *run),
@@ -263,6 +264,20 @@ pub(crate) fn take_slot(turn: &Turn<'_>, wanted: u32) -> Next {
         }
         LedgerSeen::Unknown => Next::Do(vec![Effect::ReadLedger], WaitReason::AwaitingSlot),
     }
+}
+
+/// Devices know no preconditions: what must not be overtaken by a call that is still to be sent waits until it cannot be sent any
+/// more, be it one of another process or one of ours that nobody has answered for. `but`: the call that is waited for anyway.
+pub(crate) fn crossing(turn: &Turn<'_>, memory: &Memory, but: Option<CallId>) -> Option<Next> {
+    let (fence, seen) = (turn.fence, turn.seen);
+    let over = |call: CallId| {
+        let mut answers = seen.calls.iter().filter(|answer| answer.call == call && answer.fence == fence.uid);
+        answers.any(|answer| answer.outcome != CallOutcome::Pending)
+    };
+    let ours = memory.sent.filter(|(call, _)| Some(*call) != but && !over(*call)).map(|(_, at)| at);
+    let until = memory.found.max(ours)? + seen.settings.longest_window;
+    let left = until.since(turn.now);
+    (turn.now < until).then_some(Next::Wait(WaitReason::AwaitingOldDeadline { left }, Some(until)))
 }
 
 /// The fence in another phase.

@@ -3,15 +3,15 @@
 //! New, healthy before any effect: closed. New, every gate open and a slot taken: the incarnation is read live, all old
 //! proofs are dropped, and the isolation step begins.
 
-use super::{Next, Turn, held_slot, take_slot};
+use super::{Next, Turn, crossing, held_slot, take_slot};
 use crate::fence::{End, Fence, Phase, Slot};
 use crate::ident::Incarnation;
 use crate::isolate::enter;
-use crate::observe::{LedgerSeen, NodeSeen, Observations, Vetted};
+use crate::observe::{LedgerSeen, Memory, NodeSeen, Observations, Vetted};
 use crate::reason::automaton::{FailReason, MoveReason, WaitReason};
 use crate::recover::returned;
 
-pub(super) fn new(turn: &Turn<'_>) -> Next {
+pub(super) fn new(turn: &Turn<'_>, memory: &Memory) -> Next {
     let (fence, seen) = (turn.fence, turn.seen);
     if fence.stopped {
         return end_or_return(turn, End::Stopped, MoveReason::Stopped);
@@ -43,6 +43,10 @@ pub(super) fn new(turn: &Turn<'_>) -> Next {
                 return next;
             }
         }
+    }
+    // I1: what an earlier process was lifting must not be lifted after it was cut off, and read back, anew.
+    if let Some(wait) = crossing(turn, memory, None) {
+        return wait;
     }
     if !turn.live(node) {
         return Next::Look;

@@ -2,16 +2,17 @@
 //!
 //! Promise (I1): `on` ends every power proof in the very record that intends it, before it is sent; the out-of-service taint
 //! is seen gone before; a network isolation is lifted before, while the machine reads off.
-//! Promise (I5): a new process sends nothing that could cross an `off` of the old one: it waits for the old deadline.
+//! Promise (I5): nothing is sent that could cross an `off` of an earlier process, or one of ours that nobody has answered for.
 
 use super::boots::{self, power_since_mark};
 use super::isolated::lift_out_of_service;
 use super::isolating::{cut_off, fail};
 use super::returning::lift;
-use super::{Next, Turn, go};
+use super::{Next, Turn, crossing, go};
 use crate::fence::{Fence, Isolation, IsolationKind, IsolationState, Phase, Run, SinceMark, StepWord};
-use crate::isolate::{RunNext, plugs_behind, read_for, run_restore};
+use crate::isolate::{RunNext, plugs_behind, read_for, run_restore, unplanned};
 use crate::observe::{CallId, Memory, NodeSeen};
+use crate::planted::{self, Bug};
 use crate::prove::{Class, Judged};
 use crate::reason::automaton::{FailReason, MoveReason, WaitReason};
 use crate::reason::prove::ProofEnd;
@@ -33,10 +34,8 @@ pub(super) fn powering_off(turn: &Turn<'_>, memory: &mut Memory, run: Run) -> Ne
 
 pub(super) fn powering_on(turn: &Turn<'_>, memory: &mut Memory, run: Run) -> Next {
     let (fence, seen) = (turn.fence, turn.seen);
-    let crossing = memory.born + seen.settings.send_window;
-    if turn.now < crossing {
-        let left = crossing.since(turn.now);
-        return Next::Wait(WaitReason::AwaitingOldDeadline { left }, Some(crossing));
+    if let Some(wait) = crossing(turn, memory, Some(CallId::of(fence.attempt, &run))) {
+        return wait;
     }
     if let Some(next) = before_on(turn, memory, run) {
         return next;
@@ -74,10 +73,12 @@ fn way_on(turn: &Turn<'_>) -> Plan {
 fn before_on(turn: &Turn<'_>, memory: &mut Memory, run: Run) -> Option<Next> {
     let (fence, seen) = (turn.fence, turn.seen);
     if fence.isolated_by(IsolationKind::Power) && way_on(turn).levels.is_empty() {
-        return Some(fail(fence, StepWord::PowerManagement, FailReason::NoLevels));
+        return Some(fail(fence, StepWord::PowerManagement, unplanned(seen, FailReason::NoLevels)));
     }
     match &seen.node {
-        NodeSeen::There(node) if fence.isolated_by(IsolationKind::OutOfService) => {
+        NodeSeen::There(node)
+            if fence.isolated_by(IsolationKind::OutOfService) && !planted::is(Bug::OnWhileOutOfService) =>
+        {
             return Some(lift_out_of_service(turn, node));
         }
         NodeSeen::There(_) => {}

@@ -7,8 +7,9 @@ use super::isolating::fail;
 use super::{Next, Turn, go, guard};
 use crate::effect::{Effect, NodeChange, NodePatch};
 use crate::fence::{End, Fence, Isolation, IsolationKind, IsolationState, Phase, Run, SinceMark, StepWord};
-use crate::isolate::{RunNext, run_restore};
+use crate::isolate::{RunNext, run_restore, unplanned};
 use crate::observe::{Memory, NodeSeen, TaintSeen};
+use crate::planted::{self, Bug};
 use crate::prove::Class;
 use crate::reason::automaton::{FailReason, MoveReason, WaitReason};
 use crate::reason::prove::ProofEnd;
@@ -79,7 +80,7 @@ fn node_gone(turn: &Turn<'_>) -> Next {
         return Next::Wait(WaitReason::PodsNameTheNode, Some(turn.now + seen.release.look_again));
     }
     let deleted_by_us = fence.isolated_by(IsolationKind::NodeDeletion);
-    if fence.isolated_by(IsolationKind::Power) && !deleted_by_us {
+    if fence.isolated_by(IsolationKind::Power) && !deleted_by_us && !planted::is(Bug::ForgetsTheMachine) {
         return switch_on(fence);
     }
     if beyond_the_node(fence).is_some() {
@@ -220,7 +221,8 @@ pub(super) fn lift(
         }
     }
     let Some(method) = seen.settings.undo.get(&isolation.method) else {
-        return fail(fence, StepWord::Recovery, FailReason::RestoreFailed { method: isolation.method.clone() });
+        let lost = FailReason::RestoreFailed { method: isolation.method.clone() };
+        return fail(fence, StepWord::Recovery, unplanned(seen, lost));
     };
     let plan = Plan { levels: vec![Level { methods: vec![method.clone()] }], retries: 0 };
     let at_start = Run { level: 0, method: 0, ..run };

@@ -3,7 +3,8 @@
 //! Promise: silence runs from the moment we saw `renewTime` change. Its value is opaque: a clock that runs wrong on the
 //! node changes nothing, and a value that goes backwards is a sign of life like any other.
 //! Never: claims from silence alone while a witness is required, nor against a witness who sees the node alive, before
-//! the control plane has lost the node too (Ready=Unknown).
+//! the control plane has lost the node too (Ready=Unknown). A device that says off is a word and not a silence, so fewer
+//! missed renewals are enough beside it; whether the node is the only one that died is for the storm brake to say.
 
 use std::fmt;
 use std::num::NonZeroU64;
@@ -13,7 +14,7 @@ use crate::detect::witness::{Hearing, Question, Witness, Witnesses};
 use crate::detect::{Finding, LOOK_AGAIN};
 use crate::ident::NodeName;
 use crate::reason::detect::{ClaimReason, WatchReason};
-use crate::snapshot::Ready;
+use crate::snapshot::{Ready, WitnessKind};
 use crate::time::{Span, Tick};
 
 /// The shortest and the longest `leaseDurationSeconds` that renewals can be counted by. Below, an interval is no longer
@@ -25,6 +26,8 @@ pub const DURATIONS: std::ops::RangeInclusive<i64> = 4..=600;
 pub struct LeaseThreshold {
     /// So many missed renewals are a suspicion; fewer only start the gathering of witnesses.
     pub missed: NonZeroU64,
+    /// So many are a suspicion already, if the node's power device says off.
+    pub missed_when_off: NonZeroU64,
     /// What has to second it.
     pub needs: Needs,
     /// A witness counts only if it saw the node alive this long before the silence began, or later.
@@ -163,10 +166,15 @@ impl Silence {
         if missed == 0 {
             return Finding::Quiet;
         }
-        if missed < by.missed.get() {
+        let hearing = others.witnesses.hear(self.question(by.trusted), now);
+        let off = match hearing {
+            Hearing::Confirmed { by } => by.kind == WitnessKind::BmcPower,
+            Hearing::Contradicted { .. } | Hearing::Nobody { .. } => false,
+        };
+        let enough = if off { by.missed.min(by.missed_when_off) } else { by.missed };
+        if missed < enough.get() {
             return watching(WatchReason::LeaseLate { missed, silence });
         }
-        let hearing = others.witnesses.hear(self.question(by.trusted), now);
         match seconded(hearing, others.ready, by.needs) {
             Ok(witness) => Finding::Claim { why: ClaimReason::LeaseSilent { missed, silence, witness } },
             Err(Some(witness)) => watching(WatchReason::LeaseContradicted { missed, silence, witness }),

@@ -87,7 +87,7 @@ pub enum Testimony {
 pub enum Hearing {
     /// Somebody confirms, and nobody contradicts.
     Confirmed {
-        /// The first who does.
+        /// The one who says most.
         by: Witness,
     },
     /// Somebody contradicts.
@@ -135,10 +135,25 @@ impl Witnesses {
         if let Some(by) = first(Testimony::Contradicts) {
             return Hearing::Contradicted { by };
         }
-        match first(Testimony::Confirms) {
+        // A device that says off says more than a port that is silent.
+        let off = all.iter().find(|(who, said)| who.kind == WitnessKind::BmcPower && *said == Testimony::Confirms);
+        match off.map(|(who, _)| *who).or_else(|| first(Testimony::Confirms)) {
             Some(by) => Hearing::Confirmed { by },
             None => Hearing::Nobody { abstained: all.len() },
         }
+    }
+
+    /// When somebody last saw the node itself alive; a device that says on does not.
+    pub fn last_alive(&self) -> Option<Tick> {
+        let seers = self.heard.iter().filter(|(who, _)| who.kind != WitnessKind::BmcPower);
+        seers.filter_map(|(_, heard)| heard.last_alive).max()
+    }
+
+    /// Whether the power device said lately that the machine is off.
+    pub fn says_off(&self, fresh: Span, now: Tick) -> bool {
+        self.heard.iter().any(|(who, heard)| {
+            who.kind == WitnessKind::BmcPower && heard.word == WitnessWord::Silent && now.since(heard.at) <= fresh
+        })
     }
 
     /// The words as a snapshot carries them.

@@ -9,7 +9,8 @@ use crate::effect::{DeviceCall, Effect, ReadRequest};
 use crate::fence::{Fence, Isolation, IsolationKind, IsolationState, Run};
 use crate::ident::MethodName;
 use crate::observe::{CallId, CallOutcome, Memory, NodeSeen, Observations};
-use crate::prove::{Class, Judged, Proof, ReadPath, Scope, judge, read_off};
+use crate::planted::{self, Bug};
+use crate::prove::{Class, Judged, PlugRead, Proof, ReadPath, Scope, judge, judge_for, read_off};
 use crate::reason::automaton::{FailReason, MoveReason, WaitReason};
 use crate::settings::{Action, Method, Plan, Settings};
 use crate::time::{Span, Tick};
@@ -67,6 +68,11 @@ fn kind_of(method: &Method) -> Option<IsolationKind> {
     }
 }
 
+/// Why there is no method to call: the config cannot be used, or else as `otherwise` says.
+pub(crate) fn unplanned(seen: &Observations, otherwise: FailReason) -> FailReason {
+    seen.unusable.as_deref().map_or(otherwise, |why| FailReason::ConfigUnusable { why: why.to_owned() })
+}
+
 /// One step of isolation or power-off.
 pub(crate) fn run_cut_off(
     plan: &Plan,
@@ -77,10 +83,10 @@ pub(crate) fn run_cut_off(
     now: Tick,
 ) -> RunNext {
     if plan.levels.is_empty() {
-        return RunNext::Exhausted(FailReason::NoLevels);
+        return RunNext::Exhausted(unplanned(seen, FailReason::NoLevels));
     }
     let Some(method) = plan.method(run.level, run.method) else {
-        return RunNext::Exhausted(FailReason::ConfigChanged);
+        return RunNext::Exhausted(unplanned(seen, FailReason::ConfigChanged));
     };
     let others_cordon = method.action == Action::Cordon && cordoned_by_others(fence, seen);
     if kind_of(method).is_some_and(|kind| !intended(fence, &method.name, kind)) && !others_cordon {
@@ -139,7 +145,7 @@ fn look_before_off(run: Run, method: &Method, memory: &mut Memory, seen: &Observ
             Some(RunNext::Advance(seen_running, MoveReason::SeenRunning { method: method.name.clone() }))
         }
         // It was looked at and was not seen running: switch it off all the same; only the proof is missing.
-        Some(Judged::Off | Judged::NotSteady { .. } | Judged::Unknown) => None,
+        Some(Judged::Off | Judged::NotSteady { .. } | Judged::Contradicted | Judged::Unknown) => None,
         None => Some(read(memory, seen, plugs, Span::ZERO, now)),
     }
 }
@@ -161,7 +167,7 @@ fn await_off(
     let (plugs, stable_off) = plugs_up_to(plan, run);
     let accepted = memory.sent.map_or(now, |(_, at)| at);
     let judged = match &memory.last_read {
-        Some((_, reads, _)) if memory.reads_since_sent => judge(reads, &plugs, stable_off),
+        Some((_, reads, _)) if memory.reads_since_sent => judge_level(plan, run, reads),
         _ => return read(memory, seen, plugs, stable_off, now),
     };
     // The last read covers the whole level: whoever is not off is named, even if its own turn is long over.
@@ -170,14 +176,22 @@ fn await_off(
     let culprit = not_off.map_or_else(|| method.name.clone(), |(method, _)| method.clone());
     let name = || culprit.clone();
     match judged {
-        Judged::Off if method.proves == Some(Class::Power) && !method.tells_hibernation && !run.seen_running => {
+        Judged::Off
+            if method.proves == Some(Class::Power)
+                && !method.tells_hibernation
+                && !run.seen_running
+                && !planted::is(Bug::HibernatedIsOff) =>
+        {
             failed(plan, run, method, FailReason::CannotTellHibernated { method: name() })
         }
         Judged::Off => passed(plan, run, fence, memory, seen, now),
-        Judged::NotSteady { .. } | Judged::On | Judged::Unknown if now < accepted + seen.settings.settle => {
+        Judged::NotSteady { .. } | Judged::Contradicted | Judged::On | Judged::Unknown
+            if now < accepted + seen.settings.settle =>
+        {
             read(memory, seen, plugs, stable_off, now)
         }
         Judged::NotSteady { .. } => failed(plan, run, method, FailReason::NotSteady { method: name() }),
+        Judged::Contradicted => failed(plan, run, method, FailReason::KubeletAnswers { method: method.name.clone() }),
         Judged::On => failed(plan, run, method, FailReason::StillOn { method: name() }),
         Judged::Unknown => failed(plan, run, method, FailReason::PowerUnknown { method: name() }),
     }
@@ -191,7 +205,7 @@ fn passed(plan: &Plan, run: Run, fence: &Fence, memory: &mut Memory, seen: &Obse
     }
     let (plugs, stable_off) = plugs_up_to(plan, run);
     let reads = memory.last_read.as_ref().map_or(&[][..], |(_, reads, _)| reads);
-    if !plugs.is_empty() && judge(reads, &plugs, stable_off) != Judged::Off {
+    if !plugs.is_empty() && judge_level(plan, run, reads) != Judged::Off {
         // The level ends with a method that is not read, or another process read the others: nothing is in force unread.
         return read(memory, seen, plugs, stable_off, now);
     }
@@ -207,7 +221,7 @@ fn proofs(plan: &Plan, run: Run, fence: &Fence, memory: &Memory, seen: &Observat
     let mut made: Vec<Proof> = Vec::new();
     for method in methods.iter().filter(|method| method.action == Action::CutOff && method.path != ReadPath::Declared) {
         let Some(class) = method.proves else { continue };
-        let judged = judge(reads, &plugs_of(method), method.stable_off);
+        let judged = judge_for(class, reads, &plugs_of(method), method.stable_off);
         let Some(verified) =
             read_off(&judged, class, &scope_of(class, &method.scope), method.path, method.name.as_str())
         else {
@@ -265,7 +279,7 @@ pub(crate) fn run_restore(
         return if plan.levels.is_empty() {
             RunNext::Succeeded(Vec::new())
         } else {
-            RunNext::Exhausted(FailReason::ConfigChanged)
+            RunNext::Exhausted(unplanned(seen, FailReason::ConfigChanged))
         };
     };
     match send(run, method, fence, memory, seen, now) {
@@ -427,6 +441,22 @@ pub(crate) fn plugs_behind(fence: &Fence, settings: &Settings, class: Class) -> 
 
 fn plugs_of(method: &Method) -> Vec<Plug> {
     method.plugs.iter().map(|plug| (method.name.clone(), plug.clone())).collect()
+}
+
+/// What the reads of a level amount to so far. Once every method is done that switches the machine off, it has to be off as a
+/// whole: before that, one of its power supplies may feed it.
+fn judge_level(plan: &Plan, run: Run, reads: &[PlugRead]) -> Judged {
+    let (plugs, stable_off) = plugs_up_to(plan, run);
+    let judged = judge(reads, &plugs, stable_off);
+    let methods = plan.levels.get(run.level as usize).map_or(&[][..], |level| &level.methods);
+    let of_power = |method: &&Method| method.action == Action::CutOff && method.proves == Some(Class::Power);
+    let (done, to_come) = methods.split_at(methods.len().min(run.method as usize + 1));
+    let machine: Vec<Plug> =
+        done.iter().filter(|method| of_power(method) && method.path != ReadPath::Declared).flat_map(plugs_of).collect();
+    if machine.is_empty() || to_come.iter().any(|method| of_power(&method)) {
+        return judged;
+    }
+    judged.max(judge_for(Class::Power, reads, &machine, stable_off))
 }
 
 /// The plugs of all methods of the level up to this one, that can be read, and the longest of their times.

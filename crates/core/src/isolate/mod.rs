@@ -7,4 +7,4 @@ mod placement;
 
 pub use placement::{Placement, placement};
 
-pub(crate) use levels::{RunNext, enter, plugs_behind, read_for, run_cut_off, run_restore};
+pub(crate) use levels::{RunNext, enter, plugs_behind, read_for, run_cut_off, run_restore, unplanned};

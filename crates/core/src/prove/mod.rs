@@ -11,5 +11,6 @@ pub(crate) use proof::RecordedProof;
 pub use proof::{Class, Proof, ProofId, Scope};
 pub(crate) use readback::read_off;
 pub use readback::{
-    Judged, PlugRead, ReadPath, Sample, Seen, Verified, dumping, fenced_by_storage, judge, person_said, unpublished,
+    Judged, PlugRead, ReadPath, Sample, Seen, Verified, dumping, fenced_by_storage, judge, judge_for, person_said,
+    unpublished,
 };

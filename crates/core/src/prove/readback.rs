@@ -1,12 +1,15 @@
 //! Prove / readback: what makes evidence verified.
 //!
 //! Promise (I6): off means that every plug was read off, twice or more, steady over the method's `stableOff`; a single
-//! Unknown or On among the last reads starts the count again. Never: an exit code, an accepted command, a time-out.
+//! Unknown or On among the last reads starts the count again. A machine that is said to be off while its kubelet answers is a
+//! contradiction, and a contradiction is never off. Never: an exit code, an accepted command, a time-out.
 
 use std::fmt;
 
 use super::proof::{Class, Scope};
 use crate::ident::{MethodName, ProviderName, VolumeName};
+use crate::planted::{self, Bug};
+use crate::snapshot::WitnessWord;
 use crate::time::{Span, Tick};
 
 /// What one read of a device or provider showed.
@@ -29,6 +32,8 @@ pub struct Sample {
     pub ended: Tick,
     /// What it showed.
     pub seen: Seen,
+    /// What the node's kubelet said meanwhile.
+    pub kubelet: WitnessWord,
 }
 
 /// The reads of one plug, oldest first.
@@ -92,37 +97,73 @@ pub enum Judged {
         /// How long the least steady plug has been off.
         steady: Span,
     },
+    /// The plugs that make up the machine read off, and its kubelet answers: one of the two is wrong.
+    Contradicted,
     /// A plug is on.
     On,
     /// A plug could not be read, or none was.
     Unknown,
 }
 
-/// Judges the reads of every plug that has to be off.
+/// Judges the reads of every plug that has to be off, each by its own word.
 pub fn judge(reads: &[PlugRead], wanted: &[(MethodName, Box<str>)], stable_off: Span) -> Judged {
+    worst_of(reads, wanted, stable_off, said_off)
+}
+
+fn said_off(sample: &Sample) -> bool {
+    match sample.seen {
+        Seen::Off => true,
+        Seen::On => false,
+        Seen::Unknown => planted::is(Bug::UnknownIsOff),
+    }
+}
+
+/// Judges the reads of everything that a proof of this class rests on. Where all of it off means that the machine is off, the
+/// kubelet must not answer. (One of two power supplies may well be off while it does; so may a port or a storage session.)
+pub fn judge_for(class: Class, reads: &[PlugRead], wanted: &[(MethodName, Box<str>)], stable_off: Span) -> Judged {
+    match class {
+        Class::Power => worst_of(reads, wanted, stable_off, |sample| {
+            said_off(sample) && (sample.kubelet != WitnessWord::Alive || planted::is(Bug::BelievesTheDevice))
+        }),
+        Class::Storage | Class::Driver | Class::Network | Class::Confirmed | Class::Kdump => {
+            judge(reads, wanted, stable_off)
+        }
+    }
+}
+
+fn worst_of(
+    reads: &[PlugRead],
+    wanted: &[(MethodName, Box<str>)],
+    stable_off: Span,
+    off: impl Fn(&Sample) -> bool,
+) -> Judged {
     if wanted.is_empty() {
         return Judged::Unknown;
+    }
+    if planted::is(Bug::ExitCodeIsProof) {
+        return Judged::Off;
     }
     let mut worst = Judged::Off;
     for (method, plug) in wanted {
         let read = reads.iter().find(|read| read.method == *method && read.plug == *plug);
-        let judged = read.map_or(Judged::Unknown, |read| judge_plug(&read.samples, stable_off));
-        // Off < NotSteady < On < Unknown: the worst plug speaks for all.
+        let judged = read.map_or(Judged::Unknown, |read| judge_plug(&read.samples, stable_off, &off));
+        // Off < NotSteady < Contradicted < On < Unknown: the worst plug speaks for all.
         worst = worst.max(judged);
     }
     worst
 }
 
-fn judge_plug(samples: &[Sample], stable_off: Span) -> Judged {
-    let last_other = samples.iter().rposition(|sample| sample.seen != Seen::Off);
+fn judge_plug(samples: &[Sample], stable_off: Span, is_off: impl Fn(&Sample) -> bool) -> Judged {
+    let last_other = samples.iter().rposition(|sample| !is_off(sample));
     let off = &samples[last_other.map_or(0, |at| at + 1)..];
-    match (off, samples.last()) {
+    match (off, samples.last().map(|sample| sample.seen)) {
         // From the end of the first to the beginning of the last: what lies between was certainly off.
         ([first, .., last], _) if last.began.since(first.ended) >= stable_off => Judged::Off,
         ([first, .., last], _) => Judged::NotSteady { steady: last.began.since(first.ended) },
         ([_], _) => Judged::NotSteady { steady: Span::ZERO },
-        ([], Some(Sample { seen: Seen::On, .. })) => Judged::On,
-        ([], _) => Judged::Unknown,
+        ([], Some(Seen::Off)) => Judged::Contradicted,
+        ([], Some(Seen::On)) => Judged::On,
+        ([], Some(Seen::Unknown) | None) => Judged::Unknown,
     }
 }
 
@@ -136,7 +177,7 @@ pub(crate) fn read_off(judged: &Judged, class: Class, scope: &Scope, path: ReadP
             source: source.into(),
             evidence: "read off, steady".into(),
         }),
-        Judged::NotSteady { .. } | Judged::On | Judged::Unknown => None,
+        Judged::NotSteady { .. } | Judged::Contradicted | Judged::On | Judged::Unknown => None,
     }
 }
 

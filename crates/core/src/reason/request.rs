@@ -29,6 +29,8 @@ reasons! {
             "it is not known yet whether a fence for {node} lives; nothing is begun before",
         FenceEnding { fence: Uid } =>
             "the last fence of this node ({fence}) has ended but is still there; a new one follows when it is gone",
+        FenceDoesLess { fence: Uid } =>
+            "the node is being fenced ({fence}), but that fence does less than this request asks for; this one follows when it is over",
         FenceOfPredecessor { fence: Uid, of: Uid } =>
             "a fence for the earlier Node object of this name ({of}) still cleans up ({fence}); this request waits for its end and does not join it",
         FenceUnseen { fence: Uid } =>

@@ -41,6 +41,7 @@ reasons! {
 
         // witness
         LeaseMoves => "the node's lease moves again: there is no silence left to act upon",
+        LeaseOnlyLate => "one renewal of the node's lease is missing, and its power device does not say off: that may be a hiccup; waiting for the second one, or for the device's word",
         WitnessSeesAlive { witness: WitnessKind } => "the lease is silent, but {witness} sees the node alive and the control plane still calls it Ready; waiting for one of them to change",
         WitnessesDisagree { alive: WitnessKind, silent: WitnessKind } => "{alive} sees the node alive while {silent} says that it is gone; one of them may watch another machine: check how they are configured",
         NoWitness { asked: usize } => "the lease alone is silent: of {asked} witnesses none that had seen the node alive shortly before confirms its death; waiting for one, or for Ready=Unknown",
@@ -48,6 +49,7 @@ reasons! {
         // storm
         ObserverSuspect { size: u32 } => "all {size} nodes of the cluster are down at once: it is likelier that we are blind than that all of them died; check the operator's and the API server's network",
         StormBrake { domain: String, down: u32, size: u32, allowed: u32 } => "{down} of {size} nodes are down in {domain}, {allowed} are allowed: so many at once look like a network or power fault that fencing would make worse; repair it, or raise the limit",
+        OthersUnheard { domain: String, unheard: u32, down: u32, size: u32, allowed: u32 } => "only one renewal is missing, and {unheard} other nodes of {domain} have not been heard since, beside {down} of {size} that are down ({allowed} are allowed): they may have died together, and are asked now; without an answer the second missing renewal decides",
         WholeDomainDown { domain: String, size: u32 } => "all {size} nodes of {domain} are down while others live: a switch is likelier to have failed than every machine; repair it, or set wholeDomain to Fence if the domain really is gone",
 
         // quorum

@@ -1,6 +1,6 @@
 //! Release / detach: free the volumes of removed pods, by the attach/detach controller's own hand.
 //!
-//! Promise (I2): `volumesInUse` is edited only while the lease is silent, in the version of a live read that shows the
+//! Promise (I2): `volumesInUse` is edited only while the lease is silent (late, under a power proof), in the version of a live read that shows the
 //! proof's UID and boot; an entry that comes back means that a kubelet lives, and ends all edits of this fence.
 //! Never: deletes an attachment that is being deleted already (its driver has the word), before the nudge, or without having
 //! read device and Node again since: somebody may have switched the machine on, and a new pod may run there.
@@ -13,7 +13,8 @@ use crate::fence::{Detach, Fence, Release, ReleaseState};
 use crate::ident::VolumeName;
 use crate::isolate::read_for;
 use crate::observe::{AttachmentSeen, Memory, NodeLive, NodeSeen, Observations};
-use crate::prove::Basis;
+use crate::planted::{self, Bug};
+use crate::prove::{Basis, Class, Proof};
 use crate::reason::automaton::{MoveReason, WaitReason};
 use crate::time::Tick;
 
@@ -93,9 +94,16 @@ fn edit(
     if !done.is_disjoint(&node.volumes_in_use) {
         return record(Detach::Forbidden, MoveReason::DetachForbidden);
     }
-    let mut proven = fence.proofs_in_force().map(crate::prove::Proof::target);
-    let target = proven.find(|target| target.uid == node.uid && Some(&target.boot) == node.boot())?;
-    if !node.lease_silent {
+    let of_this_boot = |proof: &&Proof| proof.target().uid == node.uid && Some(&proof.target().boot) == node.boot();
+    if planted::is(Bug::EditsWhileAlive) {
+        let volumes: BTreeSet<_> = free.intersection(&node.volumes_in_use).cloned().collect();
+        let boot = node.boot()?.clone();
+        let patch = DetachVolumes { node: guard(node), boot, volumes };
+        return Some(Detaching::Do(vec![Effect::DetachVolumes(patch)], WaitReason::AwaitingDetach));
+    }
+    let target = fence.proofs_in_force().find(of_this_boot)?.target();
+    let off = fence.proofs_in_force().filter(of_this_boot).any(|proof| proof.class() == Class::Power);
+    if !node.is_quiet(off) {
         return None;
     }
     if adding.is_empty() {

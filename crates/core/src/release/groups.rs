@@ -6,12 +6,16 @@ use std::collections::BTreeMap;
 
 use crate::ident::VolumeName;
 use crate::observe::{Access, Mount, Observations, PodSeen};
+use crate::planted::{self, Bug};
 
 /// Numbers the groups, in the order of `pods`: pods with the same number share a claim, directly or through others.
 /// Pods that have run to their end write nothing, and bind nobody.
 pub fn groups(pods: &[PodSeen], seen: &Observations) -> Vec<usize> {
     let mut parent: Vec<usize> = (0..pods.len()).collect();
     let mut first_user: BTreeMap<VolumeName, usize> = BTreeMap::new();
+    if planted::is(Bug::HalfAGroup) {
+        return parent;
+    }
     for (index, pod) in pods.iter().enumerate().filter(|(_, pod)| !pod.completed) {
         for volume in shared_volumes(pod, seen) {
             let other = *first_user.entry(volume).or_insert(index);

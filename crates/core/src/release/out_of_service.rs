@@ -5,6 +5,7 @@
 
 use crate::fence::{Fence, IsolationKind, IsolationState, ReleaseState};
 use crate::observe::{NodeLive, Observations, TaintSeen};
+use crate::planted::{self, Bug};
 use crate::prove::Class;
 use crate::snapshot::Ready;
 
@@ -23,6 +24,10 @@ pub(crate) enum OutOfService {
 pub(crate) fn out_of_service(fence: &Fence, node: &NodeLive, seen: &Observations) -> OutOfService {
     let ours = fence.isolations.iter().find(|isolation| isolation.kind == IsolationKind::OutOfService);
     let powered_off = fence.proofs_in_force().any(|proof| proof.class() == Class::Power);
+    if planted::is(Bug::OutOfServiceUnproven) && seen.release.out_of_service {
+        let set = ours.is_none() && !node.taints.contains(&TaintSeen::OutOfService);
+        return if set { OutOfService::Set } else { OutOfService::Leave };
+    }
     let all_detached = fence.releases.iter().all(|release| release.state == ReleaseState::Detached);
     if let Some(ours) = ours {
         let lift = !powered_off || all_detached || ours.state == IsolationState::Lifting;

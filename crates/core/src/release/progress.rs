@@ -14,8 +14,9 @@ use crate::effect::{Effect, MarkPod, RemovePod, Unpublish};
 use crate::fence::{Fence, Release, ReleaseState};
 use crate::ident::Uid;
 use crate::isolate::read_for;
-use crate::observe::{Access, Deletion, Memory, NodeLive, NodeSeen, Observations, PodSeen};
-use crate::prove::{Basis, Coverage, Scope, cover};
+use crate::observe::{Access, Deletion, Memory, NodeLive, NodeSeen, Observations, PodSeen, ReadId};
+use crate::planted::{self, Bug};
+use crate::prove::{Basis, Class, Coverage, Scope, cover};
 use crate::reason::automaton::{MoveReason, WaitReason};
 use crate::snapshot::Ready;
 use crate::time::{Span, Tick};
@@ -142,10 +143,13 @@ impl Doing<'_> {
             // I2: what it stood on is gone. Whoever is marked stays marked; nobody is removed.
             return;
         }
-        if let Some(other) = self.joined(group) {
+        if let Some(other) = self.joined(group).filter(|_| !planted::is(Bug::HalfAGroup)) {
             // I1: the group is not whole any more; whoever joined it could start here beside the replacement.
             self.wait.get_or_insert(WaitReason::GroupJoined { by: other });
             return;
+        }
+        if planted::is(Bug::NoMark) {
+            return self.remove_unmarked(group, pods);
         }
         let unmarked: Vec<_> = group.iter().filter(|release| release.state == ReleaseState::Intended).collect();
         if !unmarked.is_empty() {
@@ -173,6 +177,17 @@ impl Doing<'_> {
         }
     }
 
+    /// A bug on purpose: what is read back is never marked.
+    fn remove_unmarked(&mut self, group: &[&Release], pods: &BTreeMap<&Uid, &PodSeen>) {
+        for release in group.iter().filter(|release| pods.contains_key(&release.pod.uid)) {
+            let missing = self.verify().since(&release.basis, ReadId::default());
+            if self.nothing(missing, &release.basis) {
+                self.effects.push(Effect::RemovePod(RemovePod { pod: release.pod.clone() }));
+            }
+            self.wait = Some(WaitReason::AwaitingRemoval);
+        }
+    }
+
     /// A pod of the node that was not planned with the group and shares a claim with it.
     fn joined(&self, group: &[&Release]) -> Option<String> {
         let started = |pod: &PodSeen| group.iter().any(|release| release.pod.uid == pod.pod.uid);
@@ -195,14 +210,14 @@ impl Doing<'_> {
         self.effects.push(Effect::MarkPod(MarkPod {
             pod: release.pod.clone(),
             resource_version: pod.resource_version.clone(),
-            grace: pod.grace.max(1),
+            grace: if planted::is(Bug::MarkWithoutGrace) { 0 } else { pod.grace.max(1) },
             send_before: self.mark_before(release),
         }));
     }
 
     /// Until when a mark may be sent. Where it is the release, the time runs from the reads that allow it.
     fn mark_before(&self, release: &Release) -> Tick {
-        let window = self.now + self.seen.settings.send_window;
+        let window = self.now + self.seen.settings.fresh;
         if release.mark_releases { self.verify().send_before(&release.basis) } else { window }
     }
 
@@ -219,7 +234,10 @@ impl Doing<'_> {
             .collect();
         let Some(marks) = marks else { return false };
         let after = marks.iter().map(|(read, _)| *read).max().unwrap_or_default();
-        self.wait.get_or_insert(WaitReason::AwaitingReadBack);
+        let after = if planted::is(Bug::ReadBackBeforeMark) { ReadId::default() } else { after };
+        let contradicted = self.verify().contradicted();
+        let wait = if contradicted { WaitReason::KubeletContradicts } else { WaitReason::AwaitingReadBack };
+        self.wait.get_or_insert(wait);
         let mut ready = true;
         for volume in release.basis.unpublish() {
             let proven = self.fence.proofs_in_force().any(|proof| *proof.scope() == Scope::Volume(volume.clone()));
@@ -245,7 +263,8 @@ impl Doing<'_> {
 
     /// On a node that lives the pod gets its normal grace first; force comes only after it.
     fn grace_over(&self, release: &Release) -> bool {
-        if self.node.lease_silent || self.node.ready != Ready::True {
+        let off = self.fence.proofs_in_force().any(|proof| proof.class() == Class::Power);
+        if self.node.is_quiet(off) || self.node.ready != Ready::True {
             return true;
         }
         let pod = self.seen.pods.iter().flatten().find(|pod| pod.pod.uid == release.pod.uid);

@@ -1,13 +1,13 @@
 //! Release / verify: was everything that a release stands on seen in force, by this process, late enough?
 //!
-//! Promise (I1, I2): order rests on the numbers of reads, never on clocks; "lately" is a send window, in which no machine
-//! boots and starts its pods, and no other machine takes over a name.
+//! Promise (I1, I2): order rests on the numbers of reads, never on clocks; "lately" is so short a time that no machine boots and
+//! starts its pods in it, and no other machine takes over a name. It does not grow with slow devices.
 
 use crate::fence::Fence;
 use crate::isolate::plugs_behind;
 use crate::observe::{Memory, NodeLive, Observations, ReadId};
-use crate::prove::{Basis, Class, Judged, Proof, judge};
-use crate::time::{Span, Tick};
+use crate::prove::{Basis, Class, Judged, PlugRead, Proof, judge_for};
+use crate::time::Tick;
 
 /// What a release is verified from.
 #[derive(Clone, Copy)]
@@ -42,10 +42,10 @@ impl Verify<'_> {
         self.missing(basis, after, Tick::START)
     }
 
-    /// ... and that were made no longer ago than a send window.
+    /// ... and that are fresh.
     pub(super) fn lately(self, basis: &Basis, after: ReadId) -> Missing {
-        let window = self.seen.settings.send_window;
-        self.missing(basis, after, Tick::START + self.now.since(Tick::START + window))
+        let fresh = self.seen.settings.fresh;
+        self.missing(basis, after, Tick::START + self.now.since(Tick::START + fresh))
     }
 
     fn missing(self, basis: &Basis, after: ReadId, since: Tick) -> Missing {
@@ -68,7 +68,16 @@ impl Verify<'_> {
     fn read_off(self, class: Class, after: ReadId) -> bool {
         let Some((plugs, stable_off)) = plugs_behind(self.fence, &self.seen.settings, class) else { return false };
         let newest = self.memory.last_read.as_ref().filter(|(id, ..)| *id >= after);
-        newest.is_some_and(|(_, reads, _)| judge(reads, &plugs, stable_off) == Judged::Off)
+        newest.is_some_and(|(_, reads, _)| judge_for(class, reads, &plugs, stable_off) == Judged::Off)
+    }
+
+    /// Whether the newest series says that the machine is off while its kubelet answers.
+    pub(super) fn contradicted(self) -> bool {
+        let Some((plugs, stable_off)) = plugs_behind(self.fence, &self.seen.settings, Class::Power) else {
+            return false;
+        };
+        let judged = |reads: &[PlugRead]| judge_for(Class::Power, reads, &plugs, stable_off);
+        self.memory.last_read.as_ref().is_some_and(|(_, reads, _)| judged(reads) == Judged::Contradicted)
     }
 
     /// When the newest series was last sampled, by its slowest plug. Its answer may have been seen much later.
@@ -78,16 +87,12 @@ impl Verify<'_> {
         Some(sampled.min(*answered))
     }
 
-    /// Until when something may be sent that rests on what was read: a send window after the oldest of these reads.
+    /// Until when something may be sent that rests on what was read: as long as the oldest of these reads is fresh.
     pub(super) fn send_before(self, basis: &Basis) -> Tick {
         let node = self.node.read.map_or(self.now, |read| read.began);
         let read = classes(self.fence, basis).into_iter().any(is_read);
         let device = self.sampled().filter(|_| read).unwrap_or(node);
-        node.min(device) + self.window()
-    }
-
-    fn window(self) -> Span {
-        self.seen.settings.send_window
+        node.min(device) + self.seen.settings.fresh
     }
 }
 

@@ -9,11 +9,12 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use palisade_api::Span as ApiSpan;
+use palisade_api::fence::NodeFenceSpec;
 use palisade_api::request as api;
 
 use crate::ident::{NodeName, ResourceVersion, Uid};
 use crate::reason::request::RequestReason;
-use crate::request::{End, FenceResult, Life, Origin, Phase, Request, RequestStatus, Watched};
+use crate::request::{End, FenceResult, Life, Operation, Origin, Phase, Request, RequestStatus, Watched};
 use crate::time::Span;
 
 /// The schema's bound of a message and of a fact. The sentence is for people: its end may go, the write must not fail.
@@ -59,6 +60,15 @@ pub struct Identity {
 /// The name of the rule behind a trigger: whoever files under it finds its own requests again.
 pub fn rule_of(trigger: &api::Trigger) -> Box<str> {
     format!("{}/{}", trigger.remedy, trigger.threshold).into()
+}
+
+/// How far a fence goes.
+pub const fn does(spec: &NodeFenceSpec) -> Operation {
+    match (spec.stay_off, spec.power_step) {
+        (true, _) => Operation::PowerOff,
+        (false, true) => Operation::PowerStep,
+        (false, false) => Operation::Fence,
+    }
 }
 
 /// Writes what [`Request::step`] wants to have written.
@@ -150,6 +160,7 @@ const fn result(why: &RequestReason) -> Option<api::RequestResult> {
         | RequestReason::NodeNotRead { .. }
         | RequestReason::FenceNotRead { .. }
         | RequestReason::FenceEnding { .. }
+        | RequestReason::FenceDoesLess { .. }
         | RequestReason::FenceOfPredecessor { .. }
         | RequestReason::FenceUnseen { .. } => return None,
     })
@@ -169,6 +180,11 @@ pub fn read(
         node,
         node_uid: read_node_uid(spec, status)?,
         origin: spec.trigger.as_ref().map_or(Origin::Asker, |trigger| Origin::Detector { rule: rule_of(trigger) }),
+        wants: match spec.operation {
+            api::Operation::Fence => Operation::Fence,
+            api::Operation::PowerStep => Operation::PowerStep,
+            api::Operation::PowerOff => Operation::PowerOff,
+        },
         life: read_life(status, why.as_ref())?,
         why,
         waited: Watched::resumed(read_millis("waitedMillis", status.waited_millis)?),
@@ -219,6 +235,7 @@ fn read_life(status: &api::NodeFencingRequestStatus, why: Option<&RequestReason>
                 | RequestReason::NodeNotRead { .. }
                 | RequestReason::FenceNotRead { .. }
                 | RequestReason::FenceEnding { .. }
+                | RequestReason::FenceDoesLess { .. }
                 | RequestReason::FenceOfPredecessor { .. }
                 | RequestReason::FenceUnseen { .. } => return unreadable("reason", why.name()),
             };
@@ -258,6 +275,7 @@ fn read_why(status: &api::NodeFencingRequestStatus) -> Result<Option<RequestReas
         (_, "NodeNotRead") => RequestReason::NodeNotRead { node: facts.node("node")? },
         (_, "FenceNotRead") => RequestReason::FenceNotRead { node: facts.node("node")? },
         (_, "FenceEnding") => RequestReason::FenceEnding { fence: facts.uid("fence")? },
+        (_, "FenceDoesLess") => RequestReason::FenceDoesLess { fence: facts.uid("fence")? },
         (_, "FenceOfPredecessor") => {
             RequestReason::FenceOfPredecessor { fence: facts.uid("fence")?, of: facts.uid("of")? }
         }

@@ -40,6 +40,14 @@ impl Turn {
         Self { life: Life::Ended(end), why, first: None, look_again: None }
     }
 
+    fn held(gate: Box<str>, why: Box<str>, numbers: Box<str>, recheck: Tick) -> Self {
+        Self::wait(RequestReason::HeldByGate { gate, why, numbers }, recheck)
+    }
+
+    fn rejected(gate: Box<str>, why: Box<str>, numbers: Box<str>) -> Self {
+        Self::end(End::Rejected, RequestReason::RejectedByGate { gate, why, numbers })
+    }
+
     fn close(why: RequestReason) -> Self {
         Self::end(End::Closed { fence: None }, why)
     }
@@ -67,6 +75,14 @@ impl Turn {
             }
         }
     }
+}
+
+/// The Node object that a request means.
+enum Target {
+    NotRead,
+    There(Uid),
+    /// It is not in view, and this is how the request would end if it stayed so.
+    Missing(RequestReason),
 }
 
 /// Whether two reasons differ at most in the numbers of the same gate.
@@ -165,10 +181,14 @@ impl Request {
                 Some(result) => Turn::fence_ended(fence.uid.clone(), result),
             };
         }
-        let node_uid = match self.target(&seen.node, now) {
-            Ok(uid) => uid,
-            Err(turn) => return *turn,
+        let node_uid = match self.target(&seen.node) {
+            Target::There(uid) => uid,
+            Target::NotRead => return self.unread(now),
+            Target::Missing(why) => return self.missing(why, &seen.vet, now),
         };
+        if let Some(turn) = self.joins(&node_uid, seen, now) {
+            return turn;
+        }
         if seen.evidence.standing() == Standing::Cleared {
             return Turn::close(match seen.evidence {
                 Evidence::Withdrawn => RequestReason::Withdrawn,
@@ -177,12 +197,10 @@ impl Request {
         }
         match seen.vet.clone() {
             VetWord::Admit => self.admitted(node_uid, seen, now),
-            VetWord::Hold { gate, why, numbers, recheck } => {
-                Turn::wait(RequestReason::HeldByGate { gate, why, numbers }, recheck)
-            }
-            VetWord::Reject { gate, why, numbers } => {
-                Turn::end(End::Rejected, RequestReason::RejectedByGate { gate, why, numbers })
-            }
+            VetWord::Hold { gate, why, numbers, recheck } => Turn::held(gate, why, numbers, recheck),
+            VetWord::Reject { gate, why, numbers } => Turn::rejected(gate, why, numbers),
+            // The vetting looked at another view than we did.
+            VetWord::NoTarget => self.unread(now),
             VetWord::DryRun { verdict, recheck } => {
                 let why = RequestReason::DryRunVerdict { verdict };
                 match &self.origin {
@@ -195,25 +213,52 @@ impl Request {
         }
     }
 
-    /// The Node object that is meant, if it is still there.
-    fn target(&self, node: &NodeSeen, now: Tick) -> Result<Uid, Box<Turn>> {
+    /// The Node object that is meant, if it is in view.
+    fn target(&self, node: &NodeSeen) -> Target {
         let name = self.node.clone();
-        let found = match node {
-            NodeSeen::NotRead => {
-                let why = RequestReason::NodeNotRead { node: name };
-                return Err(Turn::wait(why, now + LOOK_AGAIN).into());
+        match (node, &self.node_uid) {
+            (NodeSeen::NotRead, _) => Target::NotRead,
+            (NodeSeen::Gone, _) => Target::Missing(RequestReason::NodeGone { node: name }),
+            (NodeSeen::Present(found), Some(asked)) if asked != found => {
+                let (asked, found) = (asked.clone(), found.clone());
+                Target::Missing(RequestReason::NodeReplaced { node: name, asked, found })
             }
-            NodeSeen::Gone => {
-                return Err(Turn::close(RequestReason::NodeGone { node: name }).into());
+            (NodeSeen::Present(found), Some(_) | None) => Target::There(found.clone()),
+        }
+    }
+
+    fn unread(&self, now: Tick) -> Turn {
+        Turn::wait(RequestReason::NodeNotRead { node: self.node.clone() }, now + LOOK_AGAIN)
+    }
+
+    /// The node is not in view. A request can overtake our watch, so it is closed only when the vetting has lost its patience.
+    fn missing(&self, why: RequestReason, vet: &VetWord, now: Tick) -> Turn {
+        match vet.clone() {
+            VetWord::NoTarget => Turn::close(why),
+            VetWord::Hold { gate, why, numbers, recheck } => Turn::held(gate, why, numbers, recheck),
+            VetWord::Reject { gate, why, numbers } => Turn::rejected(gate, why, numbers),
+            VetWord::Admit | VetWord::DryRun { .. } => self.unread(now),
+        }
+    }
+
+    /// A node that is being fenced is not fenced twice: whatever gate holds the request, it joins that fence if that goes as far as
+    /// it wants, or if what it was made for clears meanwhile. Its end is then the end of that fence.
+    fn joins(&self, node_uid: &Uid, seen: &Seen, now: Tick) -> Option<Turn> {
+        let FenceSeen::Read { found: Some(fence), .. } = &seen.fence else { return None };
+        let refused = matches!(seen.vet, VetWord::Reject { .. } | VetWord::NoTarget);
+        if refused || seen.evidence == Evidence::Withdrawn || fence.node_uid != *node_uid {
+            return None;
+        }
+        let cleared = seen.evidence.standing() == Standing::Cleared;
+        let uid = fence.uid.clone();
+        match fence.result.clone() {
+            None if cleared || fence.does >= self.wants => {
+                let attach = RequestEffect::AttachTo(uid.clone());
+                Some(Turn::wait(RequestReason::Attaching { fence: uid }, now + LOOK_AGAIN).and(attach))
             }
-            NodeSeen::Present(found) => found.clone(),
-        };
-        match &self.node_uid {
-            Some(asked) if *asked != found => {
-                let why = RequestReason::NodeReplaced { node: name, asked: asked.clone(), found };
-                Err(Turn::close(why).into())
-            }
-            Some(_) | None => Ok(found),
+            // Refused before it had done anything: it cleared nothing.
+            None | Some(FenceResult::Failed { .. }) => None,
+            Some(result) => cleared.then(|| Turn::fence_ended(uid, result)),
         }
     }
 
@@ -239,8 +284,7 @@ impl Request {
                 } else if result.is_some() {
                     wait(RequestReason::FenceEnding { fence: uid })
                 } else {
-                    let attach = RequestEffect::AttachTo(uid.clone());
-                    wait(RequestReason::Attaching { fence: uid }).and(attach)
+                    wait(RequestReason::FenceDoesLess { fence: uid })
                 }
             }
         }

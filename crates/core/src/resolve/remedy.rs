@@ -64,7 +64,7 @@ fn rule(remedy: &str, threshold: &Threshold) -> Rule {
         }),
         (None, Some(lease)) => {
             let needs = if lease.require_witness { Needs::Witness } else { Needs::WitnessOrControlPlane };
-            Look::Lease(silence(lease.missed, needs))
+            Look::Lease(silence(lease.missed, lease.missed_when_off, needs))
         }
         (None, None) => Look::Nothing,
     };
@@ -72,9 +72,14 @@ fn rule(remedy: &str, threshold: &Threshold) -> Rule {
     named(remedy, &threshold.name, look, fences.then(|| threshold.first.operation.unwrap_or(Operation::Fence)))
 }
 
-fn silence(missed: u32, needs: Needs) -> LeaseThreshold {
-    let missed = NonZeroU64::new(missed.into()).unwrap_or(NonZeroU64::MIN);
-    LeaseThreshold { missed, needs, trusted: TRUSTED }
+fn silence(missed: u32, missed_when_off: u32, needs: Needs) -> LeaseThreshold {
+    let at_least_one = |missed: u32| NonZeroU64::new(missed.into()).unwrap_or(NonZeroU64::MIN);
+    LeaseThreshold {
+        missed: at_least_one(missed),
+        missed_when_off: at_least_one(missed_when_off),
+        needs,
+        trusted: TRUSTED,
+    }
 }
 
 fn named(remedy: &str, threshold: &str, look: Look, operation: Option<Operation>) -> Rule {
@@ -86,7 +91,12 @@ fn named(remedy: &str, threshold: &str, look: Look, operation: Option<Operation>
 pub fn default_rules() -> Vec<Rule> {
     let lost = conditions::Threshold { condition: "Ready".into(), status: Status::Unknown, period: Span::secs(5) };
     vec![
-        named(BUILT_IN, "lease-silent", Look::Lease(silence(2, Needs::WitnessOrControlPlane)), Some(Operation::Fence)),
+        named(
+            BUILT_IN,
+            "lease-silent",
+            Look::Lease(silence(2, 1, Needs::WitnessOrControlPlane)),
+            Some(Operation::Fence),
+        ),
         named(BUILT_IN, "ready-unknown", Look::Condition(lost), Some(Operation::Fence)),
     ]
 }

@@ -27,7 +27,7 @@ use super::{Problem, Templates, span};
 use crate::fence::StepWord;
 use crate::ident::{MethodName, NodeName, ProviderName};
 use crate::prove::{Class, ReadPath};
-use crate::settings::{Action, Level, Method, Plan, Settings};
+use crate::settings::{Action, LONGEST_WINDOW, Level, Method, Plan, SEND_WINDOW, Settings};
 use crate::time::Span;
 
 /// A Job whose pod has not started by then has failed.
@@ -92,6 +92,7 @@ pub fn settings<'a>(
     if settings.isolation.levels.is_empty() {
         settings.isolation = std::mem::take(&mut settings.power_off);
     }
+    settings.send_window = send_window(&calls);
     settings.settle = settings.settle.max(longest(&calls, steps.into_iter().flat_map(Step::all)));
     Ok(Resolved { settings, calls })
 }
@@ -303,6 +304,14 @@ fn calls<'a>(all: impl Iterator<Item = &'a Wired>) -> Result<BTreeMap<MethodName
         }
     }
     Ok(calls.into_iter().map(|(name, (_, call))| (name, call)).collect())
+}
+
+/// How long a call may wait before it is sent. A device is asked who it is before it is told anything, and each of its answers may
+/// take long; the whole call has the template's timeout. What runs in a Job has its own deadline there.
+fn send_window(calls: &BTreeMap<MethodName, Call>) -> Span {
+    let inline = calls.values().filter(|call| !call.device.mechanism.in_job());
+    let slowest = inline.map(|call| call.device.timeout).max().unwrap_or_default();
+    slowest.clamp(SEND_WINDOW, LONGEST_WINDOW)
 }
 
 /// How long the slowest call may take until its result can be steady. A shorter patience would call a pod that is

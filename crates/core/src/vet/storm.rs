@@ -1,20 +1,25 @@
 //! Vet / storm: many nodes down at once may mean that *we* are the broken part (003: fencing storms).
 //!
 //! Promise (I3): no fence is admitted in a cluster or a failure domain of which more than the allowed share is down.
+//! A claim that comes early, from one missed renewal and a device that says off, is admitted only when so many others were heard
+//! after that renewal was due that the limit would hold even if all the rest had died with the node: nodes that lose their
+//! power together miss their renewals one after the other.
 //! Never: counts nodes whose absence was announced; blocks the first failure of a domain.
 
 use super::exclusions::in_maintenance;
-use super::{Case, Gate};
+use super::{Case, Gate, Source};
 use crate::ident::NodeName;
+use crate::planted::{self, Bug};
 use crate::policy::{DomainBrake, WholeDomain};
 use crate::reason::vet::HoldReason;
 use crate::snapshot::NodeView;
+use crate::time::Tick;
 
 /// Kubernetes' own label for nodes that do not count in disruptions.
 pub(super) const EXCLUDE_DISRUPTION: &str = "node.kubernetes.io/exclude-disruption";
 
 pub(super) fn gate(case: &Case<'_>) -> Gate {
-    let Some(target) = case.node else {
+    let Some(target) = case.node.filter(|_| !planted::is(Bug::NoStormBrake)) else {
         return Gate::Open;
     };
     let Tally { mut cluster, domains } = Tally::of(case, target);
@@ -31,7 +36,8 @@ pub(super) fn gate(case: &Case<'_>) -> Gate {
             }
             (true, WholeDomain::Fence) => gone = gone.max(domain.size),
             (false, WholeDomain::Hold | WholeDomain::Fence) => {
-                if let Some(why) = domain.over(brake.limit.of(domain.size), || name_of(brake, target)) {
+                let allowed = brake.limit.of(domain.size);
+                if let Some(why) = domain.over(allowed, || name_of(brake, target)) {
                     return case.hold(why);
                 }
             }
@@ -40,6 +46,12 @@ pub(super) fn gate(case: &Case<'_>) -> Gate {
     cluster.count_as_one(gone);
     let over = cluster.over(case.policy.storm.cluster.of(cluster.size), || "cluster".to_owned());
     over.map_or(Gate::Open, |why| case.hold(why))
+}
+
+/// Since when the claim's one renewal is overdue, if that is all that it rests on.
+fn early(case: &Case<'_>, target: &NodeView) -> Option<Tick> {
+    let by_lease = case.claim.source == Source::Lease;
+    target.late_since.filter(|_| by_lease && !target.down())
 }
 
 /// The domain's name; nodes without the label are one domain together.
@@ -55,11 +67,14 @@ struct Count {
     seen_down: u32,
     /// The same, and the target, which will be.
     down: u32,
+    /// Others that nobody has heard of since an early claim's renewal was due.
+    unheard: u32,
 }
 
 impl Count {
-    fn add(&mut self, seen_down: bool, is_target: bool) {
+    fn add(&mut self, seen_down: bool, is_target: bool, heard: bool) {
         self.size += 1;
+        self.unheard += u32::from(!seen_down && !is_target && !heard);
         self.seen_down += u32::from(seen_down);
         self.down += u32::from(seen_down || is_target);
     }
@@ -77,8 +92,18 @@ impl Count {
     }
 
     fn over(&self, allowed: u32, domain: impl FnOnce() -> String) -> Option<HoldReason> {
-        let Self { size, down, .. } = *self;
-        (down > allowed).then(|| HoldReason::StormBrake { domain: domain(), down, size, allowed })
+        let Self { size, down, unheard, .. } = *self;
+        if down > allowed {
+            return Some(HoldReason::StormBrake { domain: domain(), down, size, allowed });
+        }
+        let might_be = down + unheard;
+        (might_be > allowed).then(|| HoldReason::OthersUnheard {
+            domain: domain(),
+            unheard,
+            down,
+            size,
+            allowed,
+        })
     }
 }
 
@@ -90,6 +115,7 @@ struct Tally<'a> {
 impl<'a> Tally<'a> {
     /// One pass over all nodes.
     fn of(case: &Case<'a>, target: &NodeView) -> Self {
+        let since = early(case, target);
         let mut cluster = Count::default();
         let brakes = case.policy.storm.domains.iter();
         let mut domains: Vec<_> =
@@ -99,10 +125,11 @@ impl<'a> Tally<'a> {
                 continue;
             }
             let (down, is_target) = (node.suspect(), *name == case.claim.target);
-            cluster.add(down, is_target);
+            let heard = since.is_none_or(|since| node.last_heard().is_some_and(|last| last >= since));
+            cluster.add(down, is_target, heard);
             for (brake, home, count) in &mut domains {
                 if node.labels.get(&brake.topology_key) == *home {
-                    count.add(down, is_target);
+                    count.add(down, is_target, heard);
                 }
             }
         }

@@ -1,7 +1,8 @@
 //! Vet / witness: two missed renewals tell of a death early, if somebody else confirms it.
 //!
 //! Promise (I6): a claim from lease silence alone is admitted only when a witness that saw the node alive shortly
-//! before confirms it, or when the control plane has lost the node too (Ready=Unknown).
+//! before confirms it, or when the control plane has lost the node too (Ready=Unknown). One missed renewal is enough where
+//! the node's power device says off.
 //! Never: counts the silence of a witness that never saw the node alive (a firewalled port is no evidence); takes
 //! "power on" for life: a machine that hangs has power too.
 
@@ -15,7 +16,13 @@ pub(super) fn gate(case: &Case<'_>) -> Gate {
         return Gate::Open;
     };
     if !node.lease_silent {
-        return case.hold(HoldReason::LeaseMoves);
+        match node.late_since {
+            None => return case.hold(HoldReason::LeaseMoves),
+            Some(_) if !node.says_off(case.policy.observer_fresh, case.now) => {
+                return case.hold(HoldReason::LeaseOnlyLate);
+            }
+            Some(_) => {}
+        }
     }
     // From here on the node is lost to the control plane as well. One that lives all the same is what fencing is for;
     // who would rather wait while it works sets `skipInUse`.

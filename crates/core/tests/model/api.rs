@@ -53,7 +53,7 @@ impl World {
     }
 
     /// Whether something writes to the volume that is about to be detached, and nobody else is to blame.
-    fn harms(&self, setup: &Setup) -> bool {
+    pub(crate) fn harms(&self, setup: &Setup) -> bool {
         self.machines().any(Machine::writes) && self.left.outside_lifts == setup.bounds.outside_lifts
     }
 
@@ -62,8 +62,19 @@ impl World {
         let blind = setup.mutation == Some(Mutation::NoPrecondition);
         match request {
             Request::Quarantine { uid, current, fence_no } => {
-                self.patch(blind, uid, current, |node| node.taint = Some(fence_no))
+                let early = setup.mutation == Some(Mutation::OutOfServiceTooEarly);
+                self.patch(blind, uid, current, |node| {
+                    node.taint = Some(fence_no);
+                    node.out_of_service |= early;
+                })
             }
+            Request::OutOfService { uid, current } => {
+                self.patch(blind, uid, current, |node| node.out_of_service = true)
+            }
+            Request::LiftOutOfService { uid, current } => {
+                self.patch(blind, uid, current, |node| node.out_of_service = false)
+            }
+            Request::DeleteNode { uid, current } => self.delete_node(setup, uid, current),
             Request::LiftQuarantine { uid, current } => self.patch(blind, uid, current, |node| node.taint = None),
             Request::Touch { uid, current } => self.patch(blind, uid, current, |_| {}),
             Request::Detach { uid, current } => {
@@ -173,6 +184,12 @@ impl World {
         if pod.generation != generation {
             self.breaks(Broken::I4);
         }
+        self.collect(setup, name);
+        Reply::Done
+    }
+
+    /// A pod object goes without a word of its kubelet.
+    pub(crate) fn collect(&mut self, setup: &Setup, name: u8) {
         // I2 and the groups of I1: each pod of the node that shares the claim was marked, and then its node was cut off.
         // One that was bound to the node after the decision keeps the attachment there, and so the replacement waits.
         let joined = |at: u8| at != name && setup.members == Members::SecondJoins;
@@ -182,6 +199,24 @@ impl World {
         }
         self.api.pods[usize::from(name)] = None;
         self.pod_written(name);
+    }
+
+    /// Whoever deletes a Node releases every pod that is bound to it.
+    fn delete_node(&mut self, setup: &Setup, uid: u8, current: bool) -> Reply {
+        let blind = setup.mutation == Some(Mutation::NoPrecondition);
+        let Some(node) = self.api.node else { return Reply::Gone };
+        if !blind && (node.uid != uid || !current) {
+            return Reply::Conflict;
+        }
+        if node.uid != uid {
+            self.breaks(Broken::I4);
+        }
+        let mut bound = self.api.pods.iter().flatten().filter(|pod| pod.home == Home::Target);
+        if bound.any(|pod| !pod.cut_since_mark) {
+            self.breaks(Broken::I2);
+        }
+        self.api.node = None;
+        self.node_written();
         Reply::Done
     }
 
@@ -235,6 +270,9 @@ pub(crate) fn hear(setup: &Setup, world: &mut World, at: usize, request: Request
     match request {
         Request::Quarantine { .. }
         | Request::LiftQuarantine { .. }
+        | Request::OutOfService { .. }
+        | Request::LiftOutOfService { .. }
+        | Request::DeleteNode { .. }
         | Request::Touch { .. }
         | Request::Detach { .. } => {
             // A patch answers with the object; a 409 makes the sender look.
@@ -262,6 +300,9 @@ fn node_outdated(request: &mut Request) {
     match request {
         Request::Quarantine { current, .. }
         | Request::LiftQuarantine { current, .. }
+        | Request::OutOfService { current, .. }
+        | Request::LiftOutOfService { current, .. }
+        | Request::DeleteNode { current, .. }
         | Request::Detach { current, .. }
         | Request::Touch { current, .. } => *current = false,
         Request::Mark { .. }

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::Ordering;
 
-use palisade_core::fence::{Fence, Phase, ReleaseState};
+use palisade_core::fence::{Fence, IsolationKind, Phase, ReleaseState};
 use stateright::{Checker, Expectation, HasDiscoveries, Model, Property};
 
 use crate::events::Explored;
@@ -41,6 +41,13 @@ impl Model for Explored {
             Property::sometimes("its replacement writes", |_, world: &World| world.elsewhere != 0),
             Property::sometimes("a proof is voided", |model: &Self, world| {
                 model.on_record(world, |fence| fence.proofs.iter().any(|proof| proof.ended().is_some()))
+            }),
+            Property::sometimes("the node is out of service", |_, world: &World| {
+                world.api.node.is_some_and(|node| node.out_of_service)
+            }),
+            Property::sometimes("its Node is deleted by us", |model: &Self, world: &World| {
+                let intended = |fence: &Fence| fence.isolated_by(IsolationKind::NodeDeletion);
+                world.api.node.is_none() && model.on_record(world, intended)
             }),
             Property::sometimes("the node is back and clean", |model: &Self, world: &World| {
                 let free = world.api.node.is_some_and(|node| node.taint.is_none() && node.ready);

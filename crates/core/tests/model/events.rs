@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicU32;
 use palisade_core::observe::Memory;
 use palisade_core::time::Tick;
 
-use crate::setup::{How, Members, Setup, Successor};
+use crate::setup::{Besides, How, Members, Setup, Successor};
 use crate::shell::new_fence;
 use crate::tables::Tables;
 use crate::world::{Api, Event, Home, Machine, Node, NodeView, Operator, Outcome, Pod, Power, Ref, World, process};
@@ -39,6 +39,7 @@ impl Explored {
             stamp: 0,
             ready: false,
             taint: None,
+            out_of_service: false,
             in_use: self.setup.attach,
             attached: self.setup.attach,
         };
@@ -226,9 +227,19 @@ impl Explored {
             events.push(Event::SecondJoins);
         }
         let refers = api.pods.iter().flatten().any(|pod| pod.home == Home::Target);
-        let free = api.node.is_none_or(|node| !node.in_use || !node.ready);
+        let free = api.node.is_none_or(|node| !node.in_use || !node.ready || node.out_of_service);
         if api.attachment.is_some() && !refers && free {
             events.push(Event::Detached);
+        }
+        let collects = match api.node {
+            Some(node) => node.out_of_service && !node.ready,
+            None => self.setup.besides == Besides::DeleteNode,
+        };
+        for (name, pod) in (0_u8..).zip(api.pods).filter(|_| collects) {
+            let terminates = |pod: crate::world::Pod| pod.home == Home::Target && (pod.marked || api.node.is_none());
+            if pod.is_some_and(terminates) {
+                events.push(Event::Collected(name));
+            }
         }
         if api.fence.is_none() && left.more_fences > 0 && api.node.is_some_and(|node| !node.ready) {
             events.push(Event::FencedAgain);
@@ -291,6 +302,7 @@ impl Explored {
             | Event::SecondJoins
             | Event::Replaced { .. }
             | Event::Detached
+            | Event::Collected(_)
             | Event::FencedAgain => self.cluster_does(&mut next, event),
         }
         self.settle(&mut next);

@@ -342,8 +342,10 @@ fn observations(ledger: LedgerSeen, well: bool) -> Observations {
             slowest: Span::ZERO,
             checkpoint: Span::ZERO,
             return_hold: Span::ZERO,
+            longest_window: Span::ZERO,
             ..Settings::default()
         },
+        unusable: None,
         release: ReleasePolicy::default(),
         vetted: Vetted::Open,
         ledger,
@@ -355,6 +357,7 @@ fn observations(ledger: LedgerSeen, well: bool) -> Observations {
             ready_for: Some(Span::ZERO),
             life: LifeSigns { renewed: None, heartbeat: None, boot: Some(BootId::from("b1")) },
             lease_silent: !well,
+            lease_late: !well,
             taints: BTreeSet::new(),
             cordoned: false,
             volumes_in_use: BTreeSet::new(),

@@ -57,19 +57,24 @@ impl Explored {
         }
     }
 
-    /// A machine boots, or registers: what was decided before and bears a deadline is not sent any more, and what was read
-    /// before is not recent. (Nothing else moves the clocks: that only makes reads look more recent than they are.)
+    /// A machine boots, or registers: what was read before is not recent, and what rests on it directly is not sent any more. A
+    /// device call may be. (Nothing else moves the clocks: that only makes reads look more recent than they are.)
     pub(crate) fn time_passes(&self, next: &mut World) {
-        self.deadlines_pass(next);
+        for operator in &mut next.operators {
+            if operator.queue.iter().any(|request| self.rests_on_a_read(*request)) {
+                operator.queue.clear();
+            }
+        }
+        next.late = next.late.filter(|request| !self.rests_on_a_read(*request));
         if self.setup.time_matters() {
             next.operators.iter_mut().for_each(|operator| operator.clock += 1);
         }
     }
 
-    /// More time passes than a call may wait before it is sent: boots and timers take longer than any deadline.
+    /// More time passes than anything may wait before it is sent: timers take longer than any deadline.
     pub(crate) fn deadlines_pass(&self, next: &mut World) {
         for operator in &mut next.operators {
-            if operator.queue.iter().any(|request| self.bears_deadline(*request)) {
+            if operator.queue.iter().any(|request| self.rests_on_a_read(*request)) {
                 operator.queue.clear();
             }
             if let Some(call) = operator.call.take() {
@@ -77,19 +82,24 @@ impl Explored {
                 operator.answer = Some(Answer { fence_no, attempt, count: call.count, outcome: Outcome::Unknown });
             }
         }
-        next.late = next.late.filter(|request| !self.bears_deadline(*request));
+        next.late =
+            next.late.filter(|request| !self.rests_on_a_read(*request) && !matches!(request, Request::Device(_)));
     }
 
     /// A late mark does no harm where nobody replaces a pod before it is gone; so there it may come at any time.
-    fn bears_deadline(&self, request: Request) -> bool {
+    fn rests_on_a_read(&self, request: Request) -> bool {
         match request {
-            Request::Device(_) | Request::DeleteAttachment { .. } => true,
+            Request::DeleteAttachment { .. } => true,
             Request::Mark { .. } => self.setup.replaces(),
             Request::Quarantine { .. }
             | Request::LiftQuarantine { .. }
+            | Request::OutOfService { .. }
+            | Request::LiftOutOfService { .. }
+            | Request::DeleteNode { .. }
             | Request::Remove { .. }
             | Request::Detach { .. }
             | Request::Touch { .. }
+            | Request::Device(_)
             | Request::Close { .. } => false,
         }
     }
@@ -118,6 +128,7 @@ impl Explored {
             stamp: 0,
             ready: true,
             taint: None,
+            out_of_service: false,
             in_use,
             attached: next.api.attachment.is_some(),
         });
@@ -158,7 +169,14 @@ impl Explored {
             }
             Event::SecondJoins => self.bind(next, 1, Home::Target),
             Event::Replaced { name, home } => self.bind(next, name, home),
-            Event::Detached => next.detach(),
+            Event::Detached => {
+                // Without the taint, Kubernetes' own patience would have ended; with it, it is our doing.
+                if next.api.node.is_some_and(|node| node.out_of_service) && next.harms(&self.setup) {
+                    next.breaks(Broken::I2);
+                }
+                next.detach();
+            }
+            Event::Collected(name) => next.collect(&self.setup, name),
             Event::FencedAgain => {
                 next.left.more_fences -= 1;
                 next.api.fence_no += 1;

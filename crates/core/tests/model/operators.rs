@@ -222,6 +222,9 @@ fn as_seen(request: Request, operator: &Operator) -> Request {
     match request {
         Request::Quarantine { uid, fence_no, .. } => Request::Quarantine { uid, current: node, fence_no },
         Request::LiftQuarantine { uid, .. } => Request::LiftQuarantine { uid, current: node },
+        Request::OutOfService { uid, .. } => Request::OutOfService { uid, current: node },
+        Request::LiftOutOfService { uid, .. } => Request::LiftOutOfService { uid, current: node },
+        Request::DeleteNode { uid, .. } => Request::DeleteNode { uid, current: node },
         Request::Detach { uid, .. } => Request::Detach { uid, current: node },
         Request::Touch { uid, .. } => Request::Touch { uid, current: node },
         Request::Mark { name, generation, send_before, .. } => {

@@ -23,6 +23,8 @@ pub(crate) struct Setup {
     pub(crate) attach: bool,
     /// Which machine answers to the node's name after its Node object was made again.
     pub(crate) successor: Successor,
+    /// What else is done while the machine is off.
+    pub(crate) besides: Besides,
     /// How far the story is followed.
     pub(crate) until: Until,
     /// How often each thing may happen.
@@ -60,6 +62,16 @@ pub(crate) enum Members {
 pub(crate) enum Successor {
     SameMachine,
     OtherMachine,
+}
+
+/// What is done while the machine is off, besides releasing its pods.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Besides {
+    Nothing,
+    /// The policy asks for the out-of-service taint.
+    OutOfService,
+    /// The config asks for the Node to be deleted.
+    DeleteNode,
 }
 
 /// How far a story is followed.
@@ -123,6 +135,10 @@ pub(crate) enum Mutation {
     SharedClaimHidden,
     /// It takes silence for off.
     SilenceTakenForOff,
+    /// It sets the out-of-service taint together with the quarantine, before any pod is released.
+    OutOfServiceTooEarly,
+    /// It shows a node without pods.
+    PodsHidden,
 }
 
 /// The devices of the worlds.
@@ -163,11 +179,14 @@ impl Setup {
             recovery_timeout: wait,
             return_hold: Span::ZERO,
             send_window: Span::ZERO,
+            longest_window: Span::ZERO,
+            fresh: Span::ZERO,
             settle: Span::ZERO,
             backoff: Span::ZERO,
             slowest: Span::ZERO,
             checkpoint: Span::ZERO,
             detach_patience: Span::ZERO,
+            delete_node: self.besides == Besides::DeleteNode,
             ..Settings::default()
         };
         let tells = self.how != How::PowerByJob;
@@ -197,8 +216,9 @@ impl Setup {
     }
 
     /// How pods are released.
-    pub(crate) fn release() -> ReleasePolicy {
-        ReleasePolicy { look_again: Span::ZERO, ..ReleasePolicy::default() }
+    pub(crate) fn release(&self) -> ReleasePolicy {
+        let out_of_service = self.besides == Besides::OutOfService;
+        ReleasePolicy { look_again: Span::ZERO, out_of_service, ..ReleasePolicy::default() }
     }
 
     /// The one volume, by the name of its PersistentVolume.

@@ -13,7 +13,7 @@ use palisade_core::observe::{
     Observations, PodSeen, ReadAnswer, ReadId, TaintSeen, Vetted, VolumeSeen,
 };
 use palisade_core::prove::{LifeSigns, PlugRead, Sample as Read, Seen};
-use palisade_core::snapshot::Ready;
+use palisade_core::snapshot::{Ready, WitnessWord};
 use palisade_core::time::{Span, Tick};
 use palisade_core::{State as Subject, step};
 
@@ -233,9 +233,9 @@ fn translate(effect: Effect, fence: &Fence, tables: &Tables, decided: &mut Decid
             match patch.change {
                 NodeChange::Quarantine => Request::Quarantine { uid, current: true, fence_no: number(&fence.uid) },
                 NodeChange::LiftQuarantine => Request::LiftQuarantine { uid, current: true },
-                NodeChange::OutOfService | NodeChange::LiftOutOfService | NodeChange::Cordon | NodeChange::Uncordon => {
-                    unreachable!("no world asks for this")
-                }
+                NodeChange::OutOfService => Request::OutOfService { uid, current: true },
+                NodeChange::LiftOutOfService => Request::LiftOutOfService { uid, current: true },
+                NodeChange::Cordon | NodeChange::Uncordon => unreachable!("no world asks for this"),
             }
         }
         Effect::MarkPod(mark) => {
@@ -253,7 +253,8 @@ fn translate(effect: Effect, fence: &Fence, tables: &Tables, decided: &mut Decid
             send_before: millis(delete.send_before()),
         },
         Effect::Close { fence, .. } => Request::Close { fence_no: number(&fence) },
-        Effect::Unpublish(_) | Effect::DeleteNode(_) => unreachable!("no world asks for this"),
+        Effect::DeleteNode(delete) => Request::DeleteNode { uid: number(&delete.guard().uid), current: true },
+        Effect::Unpublish(_) => unreachable!("no world asks for this"),
     };
     decided.requests.push(request);
 }
@@ -284,7 +285,8 @@ fn pod_of(pod: &PodRef) -> (u8, u8) {
 fn observations(setup: &Setup, fence: &Fence, asked: &Asked) -> Observations {
     Observations {
         settings: setup.settings(asked.overdue),
-        release: Setup::release(),
+        unusable: None,
+        release: setup.release(),
         vetted: Vetted::Open,
         ledger: asked.ledger.map_or(LedgerSeen::Absent, |grant| LedgerSeen::Present { grant: grant.into() }),
         node: asked
@@ -325,7 +327,11 @@ fn node_seen(setup: &Setup, fence: &Fence, node: &Node, read: Option<(u8, u8)>) 
             boot: Some(BootId::new(boot)),
         },
         lease_silent: !node.ready,
-        taints: node.taint.map(|fence_no| TaintSeen::Quarantine(uid('f', fence_no))).into_iter().collect(),
+        lease_late: !node.ready,
+        taints: {
+            let ours = node.taint.map(|fence_no| TaintSeen::Quarantine(uid('f', fence_no)));
+            ours.into_iter().chain(node.out_of_service.then_some(TaintSeen::OutOfService)).collect()
+        },
         cordoned: false,
         volumes_in_use: volumes(node.in_use),
         volumes_attached: volumes(node.attached),
@@ -334,6 +340,9 @@ fn node_seen(setup: &Setup, fence: &Fence, node: &Node, read: Option<(u8, u8)>) 
 
 fn pods_seen(setup: &Setup, fence: &Fence, view: &PodsView) -> Vec<PodSeen> {
     let mut seen = Vec::new();
+    if setup.mutation == Some(Mutation::PodsHidden) {
+        return seen;
+    }
     for (name, pod) in (0_u8..).zip(&view.pods) {
         let Some(pod) = pod else { continue };
         let which = pod_ref(name, pod.generation);
@@ -406,7 +415,8 @@ fn read_seen(reading: &Reading) -> ReadAnswer {
             State::Off => Seen::Off,
             State::On => Seen::On,
         };
-        let read = Read { began: at, ended: at, seen };
+        // Nobody can look at the kubelet: then only the device speaks, which allows more.
+        let read = Read { began: at, ended: at, seen, kubelet: WitnessWord::Unknown };
         PlugRead { method: (*method).into(), plug: Box::from(PLUG), samples: vec![read, read] }
     });
     ReadAnswer { id: ReadId(reading.id), plugs: plugs.collect() }

@@ -62,6 +62,7 @@ pub(crate) struct Api {
 
 /// A Node object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[allow(clippy::struct_excessive_bools, reason = "facts of the API, each by itself; no pair of them excludes another")]
 pub(crate) struct Node {
     pub(crate) uid: u8,
     pub(crate) boot: u8,
@@ -71,6 +72,8 @@ pub(crate) struct Node {
     pub(crate) ready: bool,
     /// The fence whose quarantine taint it has.
     pub(crate) taint: Option<u8>,
+    /// It has the out-of-service taint.
+    pub(crate) out_of_service: bool,
     pub(crate) in_use: bool,
     pub(crate) attached: bool,
 }
@@ -269,6 +272,9 @@ pub(crate) struct Job {
 pub(crate) enum Request {
     Quarantine { uid: u8, current: bool, fence_no: u8 },
     LiftQuarantine { uid: u8, current: bool },
+    OutOfService { uid: u8, current: bool },
+    LiftOutOfService { uid: u8, current: bool },
+    DeleteNode { uid: u8, current: bool },
     Mark { name: u8, generation: u8, current: bool, send_before: u8 },
     Remove { name: u8, generation: u8 },
     Detach { uid: u8, current: bool },
@@ -311,7 +317,11 @@ impl Kind {
 impl Request {
     pub(crate) fn kind(self) -> Kind {
         match self {
-            Self::Quarantine { .. } | Self::LiftQuarantine { .. } => Kind::Patch,
+            Self::Quarantine { .. }
+            | Self::LiftQuarantine { .. }
+            | Self::OutOfService { .. }
+            | Self::LiftOutOfService { .. }
+            | Self::DeleteNode { .. } => Kind::Patch,
             Self::Mark { .. } => Kind::Mark,
             Self::Remove { .. } => Kind::Remove,
             Self::Detach { .. } => Kind::Detach,
@@ -398,6 +408,8 @@ pub(crate) enum Event {
     },
     /// The attach/detach controller detaches.
     Detached,
+    /// Pod GC deletes a pod: one that terminates on a node that is out of service, or one whose Node we have deleted.
+    Collected(u8),
     /// The node failed again: another NodeFence.
     FencedAgain,
 }

@@ -1,9 +1,14 @@
 //! Model / worlds: which worlds there are, and how far each is explored by default and in full.
+//!
+//! The default is what a desk bears: a minute on two cores. Every world is there, reaches what it is about, and catches its mutations.
+//! Left to `PALISADE_MODEL=full`: a crash, a fault and a change of the leader in one and the same run (by default at most two
+//! meet), a second crash or change of the leader, more than one attempt or fence but for Jobs and a lost storage fence, and the
+//! ledger's retries and a policy made anew under two operators at once.
 
 use palisade_core::observe::Owner;
 
 use crate::ledger;
-use crate::setup::{Bounds, How, Members, Setup, Successor, Until};
+use crate::setup::{Besides, Bounds, How, Members, Setup, Successor, Until};
 
 /// Whether the wide bounds are asked for.
 fn full() -> bool {
@@ -18,6 +23,7 @@ fn base(name: &'static str, how: How) -> Setup {
         members: Members::One,
         attach: true,
         successor: Successor::SameMachine,
+        besides: Besides::Nothing,
         until: Until::On,
         bounds: Bounds::default(),
         mutation: None,
@@ -54,8 +60,9 @@ pub(crate) fn power() -> Vec<Setup> {
     let race = Bounds { outside_ons: 1, ..PLAIN };
     under(
         &base("power", How::Power),
-        &[Bounds { handovers: 1, crashes: 1, faults: 1, ..race }],
+        &[Bounds { crashes: 1, faults: 1, ..race }, Bounds { handovers: 1, faults: 1, ..race }],
         &[
+            Bounds { handovers: 1, crashes: 1, faults: 1, ..race },
             Bounds { handovers: 2, ..race },
             Bounds { handovers: 1, crashes: 2, faults: 1, outside_ons: 1, ..race },
             Bounds { handovers: 2, faults: 1, ..race },
@@ -118,8 +125,11 @@ pub(crate) fn storage_else_network() -> Vec<Setup> {
     let lifted = Bounds { outside_lifts: 1, attempts: 2, ..PLAIN };
     under(
         &base("storage else network", How::StorageElseNetwork),
-        &[Bounds { handovers: 1, crashes: 1, faults: 1, ..lifted }],
-        &[Bounds { handovers: 1, crashes: 1, faults: 2, ..lifted }],
+        &[Bounds { handovers: 1, faults: 1, ..lifted }],
+        &[
+            Bounds { handovers: 1, crashes: 1, faults: 1, ..lifted },
+            Bounds { handovers: 1, crashes: 1, faults: 2, ..lifted },
+        ],
     )
 }
 
@@ -128,8 +138,12 @@ pub(crate) fn group() -> Vec<Setup> {
     let race = Bounds { outside_ons: 1, ..PLAIN };
     under(
         &Setup { members: Members::Two, ..base("group", How::Power) },
-        &[Bounds { crashes: 1, faults: 1, ..race }],
-        &[Bounds { handovers: 1, crashes: 1, ..race }, Bounds { handovers: 1, faults: 1, ..race }],
+        &[Bounds { crashes: 1, ..race }],
+        &[
+            Bounds { crashes: 1, faults: 1, ..race },
+            Bounds { handovers: 1, crashes: 1, ..race },
+            Bounds { handovers: 1, faults: 1, ..race },
+        ],
     )
 }
 
@@ -149,8 +163,8 @@ pub(crate) fn replacing_owner() -> Vec<Setup> {
     let race = Bounds { outside_ons: 1, ..PLAIN };
     under(
         &Setup { owner: Owner::Replaces, attach: false, ..base("replacing owner", How::Power) },
-        &[Bounds { handovers: 1, crashes: 1, faults: 1, ..race }],
-        &[Bounds { handovers: 2, crashes: 1, ..race }],
+        &[Bounds { crashes: 1, ..race }, Bounds { handovers: 1, faults: 1, ..race }],
+        &[Bounds { handovers: 1, crashes: 1, faults: 1, ..race }, Bounds { handovers: 2, crashes: 1, ..race }],
     )
 }
 
@@ -159,8 +173,12 @@ pub(crate) fn jobs() -> Vec<Setup> {
     let late = Bounds { resets: 1, attempts: 2, ..PLAIN };
     under(
         &Setup { until: Until::Closed, ..base("jobs", How::PowerByJob) },
-        &[Bounds { handovers: 1, ..late }, Bounds { faults: 1, ..late }],
-        &[Bounds { handovers: 1, faults: 1, ..late }, Bounds { crashes: 1, faults: 1, ..late }],
+        &[Bounds { handovers: 1, resets: 0, ..late }, Bounds { faults: 1, ..late }],
+        &[
+            Bounds { handovers: 1, ..late },
+            Bounds { handovers: 1, faults: 1, ..late },
+            Bounds { crashes: 1, faults: 1, ..late },
+        ],
     )
 }
 
@@ -185,33 +203,66 @@ pub(crate) fn node_taken_over() -> Vec<Setup> {
     )
 }
 
+/// The policy asks for the out-of-service taint: pod GC deletes what terminates there, and volumes are detached though they are in use.
+pub(crate) fn out_of_service() -> Vec<Setup> {
+    let race = Bounds { outside_ons: 1, ..PLAIN };
+    under(
+        &Setup { besides: Besides::OutOfService, ..base("out of service", How::Power) },
+        &[Bounds { crashes: 1, ..race }, Bounds { faults: 1, ..race }],
+        &[Bounds { handovers: 1, faults: 1, ..race }, Bounds { crashes: 1, faults: 1, ..race }],
+    )
+}
+
+/// The config asks for the Node to be deleted: whatever is still bound to it goes with it.
+pub(crate) fn delete_node() -> Vec<Setup> {
+    let race = Bounds { outside_ons: 1, ..PLAIN };
+    under(
+        &Setup { besides: Besides::DeleteNode, ..base("delete the node", How::Power) },
+        &[Bounds { crashes: 1, ..race }, Bounds { faults: 1, ..race }],
+        &[Bounds { handovers: 1, faults: 1, ..race }, Bounds { crashes: 1, faults: 1, ..race }],
+    )
+}
+
 /// The smallest world in which the mutations of a release show.
 pub(crate) fn for_mutations() -> Setup {
     Setup { bounds: Bounds { handovers: 1, faults: 1, outside_ons: 1, ..PLAIN }, ..base("power", How::Power) }
+}
+
+/// The smallest one in which the Job of an earlier attempt shows.
+pub(crate) fn for_old_jobs() -> Setup {
+    let bounds = Bounds { handovers: 1, resets: 1, attempts: 2, ..PLAIN };
+    Setup { until: Until::Closed, bounds, ..base("jobs", How::PowerByJob) }
 }
 
 /// Two nodes fail, one slot; each fence gets it once.
 pub(crate) const LEDGER: ledger::Bounds =
     ledger::Bounds { operators: 2, crashes: 0, faults: 0, policies: 0, recoveries: 0, fences: 1, attempts: 1 };
 
+fn ledgers(default: &[ledger::Bounds], wide: &[ledger::Bounds]) -> Vec<ledger::Bounds> {
+    default.iter().chain(if full() { wide } else { &[] }).copied().collect()
+}
+
 /// ... with everything that may go wrong, one at a time.
 pub(crate) fn ledger() -> Vec<ledger::Bounds> {
     let plain = LEDGER;
-    let wide = [
-        ledger::Bounds { crashes: 1, ..plain },
-        ledger::Bounds { faults: 1, ..plain },
-        ledger::Bounds { recoveries: 1, fences: 2, ..plain },
-    ];
-    let default = [ledger::Bounds { attempts: 2, ..plain }];
-    default.into_iter().chain(wide.into_iter().filter(|_| full())).collect()
+    ledgers(
+        &[ledger::Bounds { faults: 1, ..plain }],
+        &[
+            ledger::Bounds { attempts: 2, ..plain },
+            ledger::Bounds { crashes: 1, ..plain },
+            ledger::Bounds { recoveries: 1, fences: 2, ..plain },
+        ],
+    )
 }
 
 /// ... and a fence that failed takes its slot again.
 pub(crate) fn ledger_with_retries() -> Vec<ledger::Bounds> {
-    vec![ledger::Bounds { attempts: 3, ..LEDGER }]
+    let retries = ledger::Bounds { attempts: 3, ..LEDGER };
+    ledgers(&[ledger::Bounds { operators: 1, crashes: 1, ..retries }], &[retries])
 }
 
 /// ... and the FencePolicy is applied again, with an empty status.
 pub(crate) fn ledger_made_anew() -> Vec<ledger::Bounds> {
-    vec![ledger::Bounds { policies: 1, ..LEDGER }]
+    let anew = ledger::Bounds { policies: 1, ..LEDGER };
+    ledgers(&[ledger::Bounds { operators: 1, crashes: 1, ..anew }], &[anew])
 }

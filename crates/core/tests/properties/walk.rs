@@ -15,7 +15,7 @@ use palisade_core::observe::{
 use palisade_core::policy::ReleasePolicy;
 use palisade_core::prove::{Class, LifeSigns, PlugRead, ReadPath, Sample, Scope, Seen};
 use palisade_core::settings::{Action, Level, Method, Plan, Settings};
-use palisade_core::snapshot::Ready;
+use palisade_core::snapshot::{Ready, WitnessWord};
 use palisade_core::time::{Span, Tick};
 use palisade_core::{Decision, State, step};
 use proptest::prelude::*;
@@ -34,7 +34,7 @@ pub enum Shows {
 #[derive(Clone, Copy, Debug)]
 pub enum Happens {
     Answer(CallOutcome),
-    Read(Seen),
+    Read(Seen, WitnessWord),
     Listed(bool),
     PodMarked(usize),
     PodForced(usize),
@@ -73,13 +73,15 @@ pub fn happens() -> impl Strategy<Value = Happens> {
         1 => Just(CallOutcome::Pending)
     ];
     let seen = prop_oneof![6 => Just(Seen::Off), 2 => Just(Seen::On), 1 => Just(Seen::Unknown)];
+    let kubelet =
+        prop_oneof![6 => Just(WitnessWord::Silent), 1 => Just(WitnessWord::Alive), 1 => Just(WitnessWord::Unknown)];
     let ready = prop_oneof![Just(Ready::True), Just(Ready::False), Just(Ready::Unknown)];
     let ledger = prop_oneof![Just(Shows::Unread), Just(Shows::Nothing), Just(Shows::Ours), Just(Shows::Older)];
     let vetted = prop_oneof![Just(Vetted::Open), Just(Vetted::Closed), Just(Vetted::Refused)];
     let pod = 0..PODS;
     prop_oneof![
         8 => outcome.prop_map(H::Answer),
-        8 => seen.prop_map(H::Read),
+        8 => (seen, kubelet).prop_map(|(seen, kubelet)| H::Read(seen, kubelet)),
         2 => any::<bool>().prop_map(H::Listed),
         4 => pod.clone().prop_map(H::PodMarked),
         1 => pod.clone().prop_map(H::PodForced),
@@ -254,6 +256,7 @@ fn observations(setup: &Setup) -> Observations {
     let driver_guard = if setup.guard { vec!["csi".into()] } else { Vec::new() };
     Observations {
         settings: settings(setup),
+        unusable: None,
         release: ReleasePolicy { out_of_service: setup.out_of_service, driver_guard, ..ReleasePolicy::default() },
         vetted: Vetted::Open,
         ledger: LedgerSeen::Present { grant: 1 },
@@ -269,6 +272,7 @@ fn observations(setup: &Setup) -> Observations {
                 boot: Some(BootId::from("b0")),
             },
             lease_silent: true,
+            lease_late: true,
             taints: BTreeSet::new(),
             cordoned: false,
             volumes_in_use: (0..VOLUMES).map(|i| VolumeName::new(format!("vol-{i}"))).collect(),
@@ -326,7 +330,7 @@ impl Walk {
         use Happens as H;
         match what {
             H::Answer(outcome) => self.answer(outcome),
-            H::Read(seen) => self.read(seen),
+            H::Read(seen, kubelet) => self.read(seen, kubelet),
             H::Listed(yes) => {
                 let pods = (0..PODS).map(|index| pod(index, self.generation, &self.setup)).collect();
                 self.seen.pods = yes.then_some(self.seen.pods.take().unwrap_or(pods));
@@ -441,12 +445,12 @@ impl Walk {
         }
     }
 
-    fn read(&mut self, seen: Seen) {
+    fn read(&mut self, seen: Seen, kubelet: WitnessWord) {
         let Some(asked) = self.asked_reads.last() else { return };
         if self.seen.reads.iter().any(|answer| answer.id == asked.id) {
             return; // a series is answered once
         }
-        let sample = |at: u64| Sample { began: Tick::at_millis(at), ended: Tick::at_millis(at + 1), seen };
+        let sample = |at: u64| Sample { began: Tick::at_millis(at), ended: Tick::at_millis(at + 1), seen, kubelet };
         let samples = vec![sample(0), sample(60_000)];
         let plug = |(method, plug): &(_, Box<str>)| PlugRead {
             method: Clone::clone(method),

@@ -86,6 +86,7 @@ struct Stage {
     stint: Stint,
     lines: Vec<(Tick, Vec<String>)>,
     missed: Option<NonZeroU64>,
+    missed_when_off: Option<NonZeroU64>,
     needs: Option<Needs>,
     period: Span,
 }
@@ -137,6 +138,7 @@ impl Stage {
                 };
                 self.needs = Some(needs);
                 self.missed = fact.value("missed")?;
+                self.missed_when_off = fact.value("missed-when-off")?;
                 let trusted = self.policy.witness.trusted_for;
                 self.policy.witness.trusted_for = fact.value_or("trusted", trusted)?;
             }
@@ -321,7 +323,8 @@ impl Stage {
                 let trusted = self.policy.witness.trusted_for;
                 let missed = self.missed.unwrap_or(NonZeroU64::MIN.saturating_add(1));
                 let needs = self.needs.unwrap_or(Needs::WitnessOrControlPlane);
-                let by = LeaseThreshold { missed, needs, trusted };
+                let missed_when_off = self.missed_when_off.unwrap_or(NonZeroU64::MIN);
+                let by = LeaseThreshold { missed, missed_when_off, needs, trusted };
                 self.finding(&self.memory.lease.judge(&node, &by, others, sight, now))
             }
             "witness" => self.hearing(),

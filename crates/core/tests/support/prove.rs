@@ -1,7 +1,7 @@
 //! Golden cases of proof: what reads amount to, what is a sign of life, how each class is made and ended, what it covers.
 
 use palisade_core::prove::{
-    Class, Coverage, Judged, LifeSigns, PlugRead, Seen, cover, dumping, fenced_by_storage, judge, person_said,
+    Class, Coverage, Judged, LifeSigns, PlugRead, Seen, cover, dumping, fenced_by_storage, judge_for, person_said,
     sign_of_life, unpublished,
 };
 use palisade_core::reason::prove::{LifeSign, ProofEnd};
@@ -17,7 +17,7 @@ pub fn rooms() -> Vec<Room> {
     classes.extend(ProofEnd::NAMES.iter().map(|name| format!("ended={name}")));
     classes.extend(LifeSign::NAMES.iter().map(|name| format!("sign={name}")));
     vec![
-        room("prove/readback", readback, words(&["Off", "NotSteady", "On", "Unknown"])),
+        room("prove/readback", readback, words(&["Off", "NotSteady", "Contradicted", "On", "Unknown"])),
         room("prove/evidence", evidence, words(&["verified", "nothing"])),
         room("prove/life", life, words(LifeSign::NAMES).into_iter().chain(words(&["silent"])).collect()),
         room("prove/classes", world::run, classes),
@@ -25,9 +25,9 @@ pub fn rooms() -> Vec<Room> {
     ]
 }
 
-/// `wanted bmc:1 bmc:2`, `stable 2s`, `plug bmc:1 off@0s off@2s-3s`.
+/// `wanted bmc:1 bmc:2`, `stable 2s`, `class storage` (else power), `plug bmc:1 off@0s off@2s-3s`; `off!` while the kubelet answers.
 fn readback(facts: &mut Vec<Fact>) -> Result<Vec<String>, String> {
-    let (mut wanted, mut reads, mut stable) = (Vec::new(), Vec::new(), Span::secs(2));
+    let (mut wanted, mut reads, mut stable, mut class) = (Vec::new(), Vec::new(), Span::secs(2), Class::Power);
     let plug_of = |text: &str| {
         let (method, plug) = text.split_once(':').unwrap_or((text, "1"));
         (method.into(), plug.into())
@@ -38,6 +38,10 @@ fn readback(facts: &mut Vec<Fact>) -> Result<Vec<String>, String> {
                 while let Ok(word) = fact.word("a plug") {
                     wanted.push(plug_of(&word));
                 }
+            }
+            "class" => {
+                let word = fact.word("the class")?;
+                class = one_of(&fact, &word, world::CLASSES)?;
             }
             "stable" => stable = world::parse(&mut fact, "for how long")?,
             "plug" => {
@@ -53,9 +57,10 @@ fn readback(facts: &mut Vec<Fact>) -> Result<Vec<String>, String> {
         }
         fact.done()?;
     }
-    Ok(vec![match judge(&reads, &wanted, stable) {
+    Ok(vec![match judge_for(class, &reads, &wanted, stable) {
         Judged::Off => "Off".to_owned(),
         Judged::NotSteady { steady } => format!("NotSteady steady={steady}"),
+        Judged::Contradicted => "Contradicted".to_owned(),
         Judged::On => "On".to_owned(),
         Judged::Unknown => "Unknown".to_owned(),
     }])

@@ -48,6 +48,7 @@ pub fn rooms() -> Vec<Room> {
                 "ReadBack",
                 "AwaitingMark",
                 "AwaitingReadBack",
+                "KubeletContradicts",
                 "GroupJoined",
             ],
         ),

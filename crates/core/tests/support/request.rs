@@ -13,8 +13,8 @@ use palisade_core::reason::request::{HistoryReason, RequestReason};
 use palisade_core::request::filing::{Filed, Filing};
 use palisade_core::request::history::{Keep, Retention, aged_out};
 use palisade_core::request::{
-    End, FenceFacts, FenceResult, FenceSeen, How, Life, NodeSeen, Origin, Phase, Request, RequestEffect, Seen, VetWord,
-    Watched,
+    End, FenceFacts, FenceResult, FenceSeen, How, Life, NodeSeen, Operation, Origin, Phase, Request, RequestEffect,
+    Seen, VetWord, Watched,
 };
 use palisade_core::time::{Span, Tick};
 
@@ -187,6 +187,7 @@ impl Stage {
         let from_now = |recheck: Tick| self.now + recheck.since(Tick::START);
         match self.vet.get(uid).cloned().unwrap_or(VetWord::Admit) {
             VetWord::Admit => VetWord::Admit,
+            VetWord::NoTarget => VetWord::NoTarget,
             VetWord::Hold { gate, why, numbers, recheck } => {
                 VetWord::Hold { gate, why, numbers, recheck: from_now(recheck) }
             }
@@ -274,6 +275,7 @@ fn request(fact: &mut Fact) -> Result<Request, String> {
     let attached = fence.clone().map(|fence| RequestReason::Attached { fence });
     let age = fact.value_or("age", Span::ZERO)?;
     let waited = fact.value_or("waited", Span::ZERO)?;
+    let wants = operation(fact, "wants")?;
     let node_uid = if fact.flag("unbound") { None } else { Some(uid(fact, "node-uid", "u1")) };
     Ok(Request {
         uid: Uid::new(name),
@@ -281,6 +283,7 @@ fn request(fact: &mut Fact) -> Result<Request, String> {
         node: NodeName::new(fact.text("node").unwrap_or("n1".to_owned())),
         node_uid,
         origin,
+        wants,
         why: gone.or(ended).or(attached),
         life,
         waited: Watched::resumed(waited),
@@ -309,13 +312,24 @@ fn fence(fact: &mut Fact) -> Result<FenceSeen, String> {
         }
         Some(other) => return Err(fact.wrong(&format!("no result is called `{other}`"))),
     };
+    let does = operation(fact, "does")?;
     let found = Some(FenceFacts {
         uid: uid(fact, "uid", "f1"),
         node_uid: uid(fact, "of", "u1"),
         requests: fact.list("names").into_iter().map(Uid::new).collect(),
+        does,
         result,
     });
     Ok(FenceSeen::Read { how, found })
+}
+
+fn operation(fact: &mut Fact, key: &str) -> Result<Operation, String> {
+    match fact.text(key).as_deref() {
+        None | Some("Fence") => Ok(Operation::Fence),
+        Some("PowerStep") => Ok(Operation::PowerStep),
+        Some("PowerOff") => Ok(Operation::PowerOff),
+        Some(other) => Err(fact.wrong(&format!("no operation is called `{other}`"))),
+    }
 }
 
 fn claim() -> Evidence {
@@ -350,6 +364,7 @@ fn vet(fact: &mut Fact) -> Result<VetWord, String> {
     Ok(match word.as_str() {
         "admit" => VetWord::Admit,
         "hold" => VetWord::Hold { gate, why, numbers, recheck },
+        "no-target" => VetWord::NoTarget,
         "reject" => VetWord::Reject { gate, why, numbers },
         "dry-run" => VetWord::DryRun { verdict, recheck },
         other => return Err(fact.wrong(&format!("no verdict is called `{other}`"))),

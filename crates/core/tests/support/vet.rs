@@ -40,8 +40,8 @@ const GATE_FILES: &[(&str, &[&str])] = &[
     ("vet/grace", &["InGrace"]),
     ("vet/quiet", &["StartingUp"]),
     ("vet/observer", &["ApiStale", "SelfCheckFailed", "AfterOutage", "StandbySeesAlive"]),
-    ("vet/witness", &["LeaseMoves", "WitnessSeesAlive", "WitnessesDisagree", "NoWitness"]),
-    ("vet/storm", &["ObserverSuspect", "StormBrake", "WholeDomainDown"]),
+    ("vet/witness", &["LeaseMoves", "LeaseOnlyLate", "WitnessSeesAlive", "WitnessesDisagree", "NoWitness"]),
+    ("vet/storm", &["ObserverSuspect", "OthersUnheard", "StormBrake", "WholeDomainDown"]),
     ("vet/quorum", &["QuorumUnknown", "QuorumStale", "QuorumAtRisk", "ControlPlaneBusy"]),
     (
         "vet/storage",
@@ -293,7 +293,7 @@ impl World {
         let view = NodeView {
             ready,
             lease_silent: fact.flag("silent") || (ready == Ready::Unknown && !fact.flag("renewing")),
-            lease_late: fact.flag("late"),
+            late_since: self.late(fact)?,
             last_renewal: self.ago(fact, "renewed")?,
             deleting: fact.flag("deleting"),
             taints: fact.list("taints"),
@@ -309,6 +309,12 @@ impl World {
             }
         }
         Ok(())
+    }
+
+    /// `late`: a renewal is overdue from now on; `late=3s-ago`: since then.
+    fn late(&self, fact: &mut Fact) -> Result<Option<Tick>, String> {
+        let since = self.ago(fact, "late")?;
+        Ok(since.or_else(|| fact.flag("late").then_some(self.now)))
     }
 
     fn workload(&mut self, fact: &mut Fact) -> Result<(), String> {

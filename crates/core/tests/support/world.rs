@@ -15,6 +15,7 @@ mod seen_facts;
 #[path = "world/show.rs"]
 pub mod show;
 
+pub use fence_facts::CLASSES;
 pub use seen_facts::samples;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -72,6 +73,7 @@ impl World {
             ready_for: None,
             life: LifeSigns { renewed: Some("r1".into()), heartbeat: Some("h1".into()), boot: Some("b1".into()) },
             lease_silent: true,
+            lease_late: true,
             taints: BTreeSet::new(),
             cordoned: false,
             volumes_in_use: BTreeSet::new(),
@@ -79,6 +81,7 @@ impl World {
         };
         let seen = Observations {
             settings: Settings::default(),
+            unusable: None,
             release: ReleasePolicy::default(),
             vetted: Vetted::Open,
             ledger: LedgerSeen::Absent,

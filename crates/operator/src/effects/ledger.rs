@@ -6,6 +6,7 @@ use palisade_core::durable::{read_ledger, write_ledger};
 use palisade_core::ident::{NodeName, Uid};
 use palisade_core::ledger::{Entry, GiveBack, Ledger, LiveFence, Take, give_back, rebuild, take};
 use palisade_core::observe::LedgerSeen;
+use palisade_core::planted::{self, Bug};
 
 use super::{Hand, Outcome};
 
@@ -54,6 +55,11 @@ impl Hand {
 
     /// By the version that was read: whoever lost the race reads again and decides again.
     async fn write(&self, policy: &mut FencePolicy, next: &Ledger) -> kube::Result<()> {
+        if planted::is(Bug::LedgerWithoutSwap)
+            && let Some(newest) = self.policies().get_opt(names::POLICY_NAME).await?
+        {
+            policy.metadata.resource_version = newest.metadata.resource_version;
+        }
         let mut status = policy.status.take().unwrap_or_default();
         write_ledger(next, &mut status);
         policy.status = Some(status);

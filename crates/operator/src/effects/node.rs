@@ -6,6 +6,7 @@ use kube::api::{Api, DeleteParams, Patch, PatchParams, Preconditions};
 use palisade_api::names::{annotations, taints};
 use palisade_core::effect::{DeleteNode, NodeChange, NodeGuard, NodePatch};
 use palisade_core::observe::{NodeRead, ReadId};
+use palisade_core::planted::{self, Bug};
 use serde_json::{Value, json};
 
 use super::{Hand, Outcome, conflict, gone};
@@ -27,6 +28,8 @@ impl Hand {
                 let value = self.uid.to_string();
                 json!({ "taints": with(&facts.taints, self.taint(taints::QUARANTINE, &value)) })
             }
+            NodeChange::LiftQuarantine if planted::is(Bug::KeepsTheTaint) => return Ok(Outcome::Nothing),
+            NodeChange::LiftQuarantine if planted::is(Bug::TakesEveryTaint) => json!({ "taints": [] }),
             NodeChange::LiftQuarantine => {
                 json!({ "taints": without(&facts.taints, taints::QUARANTINE, Some(self.uid.as_str())) })
             }

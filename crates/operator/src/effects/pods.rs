@@ -8,14 +8,13 @@ use k8s_openapi::api::core::v1::{PersistentVolumeClaim, Pod, PodCondition, Volum
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kube::ResourceExt;
 use kube::api::{Api, DeleteParams, ListParams, Patch, PatchParams, Preconditions};
-use palisade_api::names::taints;
 use palisade_core::effect::{MarkPod, RemovePod};
 use palisade_core::ident::{PodRef, ResourceVersion, Uid};
+use palisade_core::planted::{self, Bug};
 use palisade_core::observe::{AttachmentSeen, Deletion, Mount, Owner, PodSeen, VolumeSeen};
 use serde_json::json;
 
 use super::{Hand, Outcome, conflict, gone};
-use crate::view::NodeFacts;
 
 /// What was listed of a node, live.
 #[derive(Clone, Debug, Default)]
@@ -38,7 +37,7 @@ impl Hand {
             let uid = Uid::new(pod.uid().unwrap_or_default());
             let conditions = pod.status.as_ref().and_then(|status| status.conditions.clone()).unwrap_or_default();
             listing.conditions.insert(uid, conditions);
-            listing.pods.push(pod_seen(pod, &claims, self.facts.as_deref()));
+            listing.pods.push(pod_seen(pod, &claims, self.fence.creation_timestamp().as_ref()));
         }
         self.list_volumes(&mut listing).await?;
         let listing = std::sync::Arc::new(listing);
@@ -105,15 +104,23 @@ impl Hand {
         if let Err(why) = pods.patch_status(&pod.name, &PatchParams::default(), &Patch::Merge(failed)).await {
             tracing::debug!(%pod, %why, "its phase was not set; it is removed all the same");
         }
+        let mut uid = pod.uid.to_string();
+        if planted::is(Bug::DeletesTheSuccessor)
+            && let Some(found) = pods.get_opt(&pod.name).await?
+        {
+            uid = found.uid().unwrap_or_default();
+        }
         let params = DeleteParams {
             grace_period_seconds: Some(0),
-            preconditions: Some(Preconditions { uid: Some(pod.uid.to_string()), resource_version: None }),
+            preconditions: Some(Preconditions { uid: Some(uid), resource_version: None }),
             ..DeleteParams::default()
         };
         self.delete(pod, &params).await
     }
 
     async fn delete(&mut self, pod: &PodRef, params: &DeleteParams) -> kube::Result<Outcome> {
+        let blind = DeleteParams { preconditions: None, ..params.clone() };
+        let params = if planted::is(Bug::NoUidPrecondition) { &blind } else { params };
         match self.pods(pod).delete(&pod.name, params).await {
             Ok(_) => Ok(Outcome::Told),
             Err(why) if conflict(&why) || gone(&why) => Ok(Outcome::Relist),
@@ -138,7 +145,7 @@ fn claim_name(pod: &Pod, volume: &Volume) -> Option<String> {
     volume.ephemeral.as_ref().map(|_| format!("{}-{}", pod.name_any(), volume.name))
 }
 
-fn pod_seen(pod: &Pod, claims: &BTreeMap<(String, String), Option<Box<str>>>, node: Option<&NodeFacts>) -> PodSeen {
+fn pod_seen(pod: &Pod, claims: &BTreeMap<(String, String), Option<Box<str>>>, fenced: Option<&Time>) -> PodSeen {
     let (spec, status) = (pod.spec.clone().unwrap_or_default(), pod.status.clone().unwrap_or_default());
     let namespace = pod.namespace().unwrap_or_default();
     let mount = |volume: &Volume| match claim_name(pod, volume) {
@@ -165,7 +172,7 @@ fn pod_seen(pod: &Pod, claims: &BTreeMap<(String, String), Option<Box<str>>>, no
         },
         finalizers: !pod.finalizers().is_empty(),
         completed: matches!(status.phase.as_deref(), Some("Succeeded" | "Failed")),
-        after_taint: after_taint(pod, node),
+        after_taint: after_taint(pod, fenced),
         mounts: volumes_of(pod).iter().map(mount).collect(),
         pdb_blocks: false,
     }
@@ -185,11 +192,10 @@ fn owner(pod: &Pod) -> Owner {
     }
 }
 
-/// Created after our taint was set. Both stamps are the cluster's own; a pod that is wrongly called later only stays.
-fn after_taint(pod: &Pod, node: Option<&NodeFacts>) -> bool {
-    let ours = node.and_then(|node| node.taints.iter().find(|taint| taint.key == taints::QUARANTINE));
-    let added = ours.and_then(|taint| taint.time_added.as_ref());
-    added.zip(pod.creation_timestamp()).is_some_and(|(added, created)| created.0 > added.0)
+/// Created after the fence was, and so perhaps after our taint. Both stamps are the API server's own, where the taint's would
+/// be by our wall clock; a pod that is wrongly called later only stays.
+fn after_taint(pod: &Pod, fenced: Option<&Time>) -> bool {
+    fenced.zip(pod.creation_timestamp()).is_some_and(|(fenced, created)| created.0 > fenced.0)
 }
 
 fn plain_mount(volume: &Volume) -> Mount {

@@ -2,7 +2,7 @@
 
 use kube::api::{Api, PostParams};
 use palisade_api::NodeFence;
-use palisade_api::fence::{NodeFenceStatus, TimelineEntry};
+use palisade_api::fence::{FencePhase, NodeFenceStatus, TimelineEntry};
 use palisade_core::durable;
 use palisade_core::fence::{End, Fence, Phase};
 use palisade_core::reason::automaton::MoveReason;
@@ -49,13 +49,13 @@ impl Hand {
         if matches!(why, MoveReason::TimeKept { .. }) {
             return;
         }
-        status.reason = Some(why.name().to_owned());
-        status.message = why.to_string().chars().take(1024).collect();
-        let line = TimelineEntry {
-            time: self.context.clock.wall(),
-            reason: why.name().to_owned(),
-            message: status.message.clone(),
-        };
+        let message: String = why.to_string().chars().take(1024).collect();
+        // A fence that has failed goes on saying why, whatever else is written down meanwhile.
+        if status.phase != FencePhase::Failed {
+            status.reason = Some(why.name().to_owned());
+            status.message.clone_from(&message);
+        }
+        let line = TimelineEntry { time: self.context.clock.wall(), reason: why.name().to_owned(), message };
         status.timeline.push(line);
         let over = status.timeline.len().saturating_sub(LINES);
         status.timeline.drain(..over);

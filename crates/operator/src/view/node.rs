@@ -12,10 +12,12 @@ use palisade_core::ident::{BootId, NodeName, ResourceVersion, Uid, VolumeName};
 use palisade_core::observe::{NodeLive, NodeRead, TaintSeen};
 use palisade_core::prove::LifeSigns;
 use palisade_core::snapshot::Ready;
-use palisade_core::time::Tick;
+use palisade_core::time::{Span, Tick};
 
 /// A lease counts as silent from so many missed renewals on.
 const SILENT: u64 = 2;
+/// A device's word that is older says nothing of now.
+const OFF_FRESH: Span = Span::secs(10);
 
 /// A Node, reduced to what somebody decides by.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -159,9 +161,20 @@ impl NodeTrack {
         self.memory.lease.silence(node, sight, now).is_ok_and(|silence| silence.missed >= SILENT)
     }
 
-    /// Whether a renewal is overdue.
-    pub(crate) fn lease_late(&self, node: &NodeName, sight: Sight, now: Tick) -> bool {
-        self.memory.lease.silence(node, sight, now).is_ok_and(|silence| silence.missed > 0)
+    /// Since when a renewal is overdue.
+    pub(crate) fn late_since(&self, node: &NodeName, sight: Sight, now: Tick) -> Option<Tick> {
+        let silence = self.memory.lease.silence(node, sight, now).ok()?;
+        (silence.missed > 0).then(|| silence.began + silence.interval)
+    }
+
+    /// When it was last heard of: its lease moved, or its kubelet answered.
+    pub(crate) fn last_heard(&self) -> Option<Tick> {
+        self.memory.lease.last_renewal().max(self.memory.witnesses.last_alive())
+    }
+
+    /// Whether its power device said last, and lately, that it is off.
+    pub(crate) fn says_off(&self, now: Tick) -> bool {
+        self.memory.witnesses.says_off(OFF_FRESH, now)
     }
 
     /// Forgets a time of health that a silence has ended.
@@ -186,6 +199,7 @@ impl NodeTrack {
                 boot: facts.boot.clone(),
             },
             lease_silent: self.lease_silent(node, sight, now),
+            lease_late: self.late_since(node, sight, now).is_some(),
             taints: facts.taints_seen(),
             cordoned: facts.cordoned,
             volumes_in_use: facts.volumes_in_use.clone(),

@@ -1,5 +1,6 @@
 //! Admin: people who ask, stop, hold off and resume.
 
+use palisade_api::NodeFencingRequest;
 use palisade_api::fence::{End, FencePhase, ReleaseState};
 use palisade_api::request::RequestResult;
 use serde_json::json;
@@ -31,9 +32,49 @@ pub async fn power_off_and_resume(world: &mut impl World) -> Told {
     let stays = |world: &dyn Look| world.power_of(&home) == Power::Off && world.is_quarantined(&home);
     world.hold_for(1800, "it stays off and quarantined", stays).await?;
     expect(!world.commands_to(&home).contains(&Switched::On), "nobody sent on")?;
+    // The silence of a machine that is held off is found by our own detector as well.
+    expect(world.requests_of(&home).len() > 1, "there is a request of ours beside the admin's")?;
     world.patch(Kind::Fence, &home, json!({ "spec": { "admin": { "resume": 1 } } })).await?;
     clean(world, &home, 900).await?;
-    Ok(())
+    let results = |world: &dyn Look| -> Vec<_> {
+        world.requests_of(&home).into_iter().map(|request| request.status.and_then(|status| status.result)).collect()
+    };
+    world.run_until(60, "every request has its end", |world| results(world).iter().all(Option::is_some)).await?;
+    let fenced = |result: &Option<_>| matches!(result, Some(RequestResult::HeldOff | RequestResult::Recovered));
+    expect(results(world).iter().all(fenced), "none of them says that the node was healthy before")
+}
+
+/// A second admin asks for what is already being done. The node is fenced once, and both hear of it.
+pub async fn two_admins_ask_for_the_same(world: &mut impl World) -> Told {
+    let home = database(world).await?;
+    world.create(Kind::Request, things::request("first", &home, "PowerStep")).await?;
+    comes_to(world, &home, FencePhase::Isolating).await?;
+    world.create(Kind::Request, things::request("second", &home, "PowerStep")).await?;
+    moved_and_clean(world, &home).await?;
+    let all = |world: &dyn Look| {
+        let recovered = |request: &NodeFencingRequest| {
+            request.status.as_ref().and_then(|status| status.result) == Some(RequestResult::Recovered)
+        };
+        world.requests_of(&home).iter().all(recovered)
+    };
+    world.run_until(60, "every request says Recovered", all).await?;
+    world.run_for(120).await;
+    expect(world.boots_of(&home) == 2, "the machine was restarted once")
+}
+
+/// An admin wants a machine taken out while it is being fenced for its silence. That fence goes on to its end, and then the
+/// machine is switched off and stays so: joining the first one would have brought it back.
+pub async fn power_off_asked_for_in_the_middle(world: &mut impl World) -> Told {
+    let home = database(world).await?;
+    world.power_off(&home).await?;
+    comes_to(world, &home, FencePhase::Isolated).await?;
+    world.create(Kind::Request, things::request("repair", &home, "PowerOff")).await?;
+    moved(world, &home, 120).await?;
+    let held = |world: &dyn Look| {
+        world.fence_of(&home).and_then(|fence| fence.status).is_some_and(|status| status.end == Some(End::HeldOff))
+    };
+    world.run_until(1800, "it is held off", held).await?;
+    expect(world.power_of(&home) == Power::Off, "the machine is off")
 }
 
 /// An admin deletes the NodeFence while it is failing. It ends, and nothing of it is left.

@@ -1,5 +1,6 @@
 //! Config: objects that make no sense, and objects that nobody can read.
 
+use palisade_api::fence::FencePhase;
 use serde_json::{Value, json};
 
 use super::{clean, database, expect, moved, moved_and_clean, nothing_released};
@@ -18,12 +19,14 @@ pub async fn config_that_makes_no_sense(world: &mut impl World) -> Told {
     world.create(Kind::Config, json!({ "metadata": { "name": "bad" }, "spec": spec })).await?;
     world.power_off(&home).await?;
     nothing_released(world, 300).await?;
+    expect(world.was_told("ConfigUnusable", &home), "somebody was told why")?;
     let says = |world: &dyn Look| {
         let fence = world.fence_of(&home).and_then(|fence| fence.status).unwrap_or_default();
-        let told = world.was_told("ConfigUnusable", &home);
-        told || format!("{:?} {}", fence.reason, fence.message).contains("no-such-template")
+        fence.reason.as_deref() == Some("ConfigUnusable") && fence.message.contains("no-such-template")
     };
-    world.run_until(300, "somebody is told why", says).await?;
+    world.run_until(900, "the fence says why", says).await?;
+    let goes_on = |world: &dyn Look| world.phase_of(&home) != Some(FencePhase::Failed) || says(world);
+    world.hold_for(600, "and goes on saying so for as long as it has failed", goes_on).await?;
     world.delete(Kind::Config, "bad").await?;
     moved(world, &home, 900).await?;
     clean(world, &home, 900).await?;
@@ -53,9 +56,21 @@ pub async fn object_that_cannot_be_understood(world: &mut impl World) -> Told {
 pub async fn request_for_nobody(world: &mut impl World) -> Told {
     let home = database(world).await?;
     world.create(Kind::Request, super::things::request("who", "n99", "Fence")).await?;
+    // The request may be older news than the node.
+    world.run_until(10, "it is looked for", |world| world.is_held("n99", "TargetNotSeen")).await?;
     world.power_off(&home).await?;
     moved_and_clean(world, &home).await?;
     expect(world.result_of("n99") == Some(palisade_api::request::RequestResult::NodeGone), "the request is answered")
+}
+
+/// A request is seen before the node that it names, as happens when both are new. It waits for the node, and is taken up.
+pub async fn request_ahead_of_its_node(world: &mut impl World) -> Told {
+    database(world).await?;
+    world.create(Kind::Request, super::things::request("early", "n99", "Fence")).await?;
+    world.run_until(10, "it is looked for", |world| world.is_held("n99", "TargetNotSeen")).await?;
+    world.create(Kind::Node, json!({ "metadata": { "name": "n99" }, "spec": {}, "status": {} })).await?;
+    world.run_until(60, "it is taken up", |world| world.fence_of("n99").is_some()).await?;
+    expect(world.result_of("n99").is_none(), "it was not closed before")
 }
 
 /// A request from a namespace that the policy does not list is refused, whoever made it.

@@ -1,9 +1,10 @@
 //! Device: BMCs that lie, refuse, are late, or are not there.
 
 use palisade_api::fence::{FencePhase, ReleaseState};
+use serde_json::json;
 
 use super::{clean, comes_to, database, expect, moved, moved_and_clean, nothing_released, release_comes_to};
-use crate::world::{Bmc, Link, Look, Switched, Told, World};
+use crate::world::{Bmc, Kind, Link, Look, Switched, Told, World};
 
 async fn cut_off_with(world: &mut impl World, behaves: Bmc) -> Told<String> {
     let home = database(world).await?;
@@ -26,6 +27,11 @@ pub async fn bmc_only_says_yes(world: &mut impl World) -> Told {
 pub async fn bmc_says_off_while_the_kubelet_answers(world: &mut impl World) -> Told {
     let home = cut_off_with(world, Bmc::SaysOff).await?;
     nothing_released(world, 900).await?;
+    let says = |world: &dyn Look| {
+        let status = world.fence_of(&home).and_then(|fence| fence.status).unwrap_or_default();
+        status.reason.as_deref() == Some("KubeletAnswers")
+    };
+    world.run_until(900, "the fence says what contradicts the device", says).await?;
     world.bmc(&home, Bmc::Honest).await?;
     moved(world, &home, 900).await?;
     world.heal(&home, Link::Api).await?;
@@ -54,6 +60,17 @@ pub async fn bmc_is_slow(world: &mut impl World) -> Told {
     world.bmc(&home, Bmc::Slow(2)).await?;
     world.power_off(&home).await?;
     moved_and_clean(world, &home).await
+}
+
+/// A BMC that takes four seconds for each answer is asked twice before it can be told anything. Whoever gives it the time to
+/// answer gets a failover all the same.
+pub async fn bmc_is_very_slow(world: &mut impl World) -> Told {
+    let home = database(world).await?;
+    world.patch(Kind::Template, "bmc", json!({ "spec": { "timeout": "25s" } })).await?;
+    world.bmc(&home, Bmc::Slow(4)).await?;
+    world.power_off(&home).await?;
+    moved_and_clean(world, &home).await?;
+    expect(world.commands_to(&home).contains(&Switched::Off), "off was sent")
 }
 
 /// The BMC carries each command out a minute after it was told, long after the caller gave up. A late off may come in the

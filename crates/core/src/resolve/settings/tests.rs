@@ -5,6 +5,7 @@
 
 use std::fmt::Write as _;
 
+use palisade_api::Span as ApiSpan;
 use palisade_api::template::FenceTemplateSpec;
 use serde_json::Value as Json;
 
@@ -314,6 +315,28 @@ fn builtins_and_pods_run_where_the_core_has_no_word_for_them() {
     assert!(matches!(found.calls[&MethodName::from("mark")].device.mechanism, Mechanism::Builtin(_)));
     let patience = found.settings.settle;
     assert!(patience >= Span::mins(10) + JOB_START, "a pod at work within its timeout is not lost: {patience}");
+}
+
+#[test]
+fn the_time_in_which_a_call_may_be_sent_follows_the_slowest_device_within_bounds() {
+    let window = |template: &str| {
+        let mut world = World::with(
+            "{powerManagement: {levels: [{name: a, methods: [{name: it, template: it, action: SwitchOff}, {name: on, template: bmc, action: SwitchOn}]}]}}",
+        );
+        world.templates.get_mut("bmc").unwrap().timeout = ApiSpan::from_secs(1);
+        world.templates.insert("it".to_owned(), serde_saphyr::from_str(template).unwrap());
+        world.resolve("c", "host1").unwrap().settings.send_window
+    };
+    let native = |timeout: &str| {
+        window(&format!(
+            "{{native: {{driver: redfish}}, parameters: {{ip: x}}, timeout: {timeout}, proves: {{class: Power}}}}"
+        ))
+    };
+    assert_eq!(native("2s"), Span::secs(5), "a quick one gets the usual time");
+    assert_eq!(native("25s"), Span::secs(25), "a slow one gets its own");
+    assert_eq!(native("10m"), Span::secs(30), "others wait for it, so there is an end to it");
+    let agent = "{agent: {name: fence_virsh}, timeout: 10m, proves: {class: Power}}";
+    assert_eq!(window(agent), Span::secs(5), "a Job is made at once, and has a deadline of its own");
 }
 
 #[test]

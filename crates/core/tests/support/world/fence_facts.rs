@@ -353,6 +353,8 @@ impl World {
             ("recovery-timeout", &mut settings.recovery_timeout),
             ("return-hold", &mut settings.return_hold),
             ("send-window", &mut settings.send_window),
+            ("longest-window", &mut settings.longest_window),
+            ("fresh", &mut settings.fresh),
             ("settle", &mut settings.settle),
             ("backoff", &mut settings.backoff),
             ("slowest", &mut settings.slowest),

@@ -6,6 +6,7 @@ use palisade_core::fence::Slot;
 use palisade_core::observe::{CallAnswer, CallOutcome, Deletion, LedgerSeen, ReadAnswer, TaintSeen};
 use palisade_core::prove::{PlugRead, Sample, Seen};
 use palisade_core::settings::Action;
+use palisade_core::snapshot::WitnessWord;
 use palisade_core::time::Span;
 
 use super::{Print, World, one_of, show};
@@ -202,7 +203,7 @@ impl World {
                 Some(device) => device.state,
                 None => Seen::Unknown,
             };
-            let sample = |at| Sample { began: at, ended: at, seen };
+            let sample = |at| Sample { began: at, ended: at, seen, kubelet: WitnessWord::Silent };
             let samples = vec![sample(self.now), sample(self.now + request.over)];
             plugs.push(PlugRead { method: method.clone(), plug: plug.clone(), samples });
         }

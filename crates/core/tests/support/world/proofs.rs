@@ -9,6 +9,7 @@ use palisade_core::observe::{
 };
 use palisade_core::prove::{Class, PlugRead, Proof, ReadPath, Sample, Scope, Seen};
 use palisade_core::settings::{Action, Level, Method, Plan, Settings};
+use palisade_core::snapshot::WitnessWord;
 use palisade_core::time::{Span, Tick};
 use palisade_core::{State, step};
 
@@ -189,7 +190,7 @@ fn run_until(fence: Fence, seen: &mut Observations, sees: Seen, done: impl Fn(&F
                     outcome: CallOutcome::Accepted,
                 }),
                 Effect::ReadBack(request) => {
-                    let sample = Sample { began: now, ended: now, seen: sees };
+                    let sample = Sample { began: now, ended: now, seen: sees, kubelet: WitnessWord::Silent };
                     let plugs = request.plugs.iter().map(|(method, plug)| PlugRead {
                         method: method.clone(),
                         plug: plug.clone(),

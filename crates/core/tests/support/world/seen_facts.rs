@@ -9,7 +9,7 @@ use palisade_core::observe::{
     PodSeen, ReadAnswer, ReadId, TaintSeen, Vetted, VolumeSeen,
 };
 use palisade_core::prove::{PlugRead, Sample, Seen};
-use palisade_core::snapshot::Ready;
+use palisade_core::snapshot::{Ready, WitnessWord};
 use palisade_core::time::{Span, Tick};
 
 use super::fence_facts::attachment_ref;
@@ -30,6 +30,7 @@ impl World {
                 self.pods_listed &= !fact.flag("pods");
                 self.attachments_listed &= !fact.flag("attachments");
             }
+            "unusable" => self.seen.unusable = Some(fact.word("why")?.into()),
             "vetted" => {
                 let word = fact.word("open, closed or refused")?;
                 let table = [("open", Vetted::Open), ("closed", Vetted::Closed), ("refused", Vetted::Refused)];
@@ -88,7 +89,8 @@ impl World {
             node.ready = one_of(fact, &ready, READY)?;
         }
         if let Some(lease) = fact.text("lease") {
-            node.lease_silent = one_of(fact, &lease, &[("silent", true), ("moving", false)])?;
+            let words = [("silent", (true, true)), ("late", (false, true)), ("moving", (false, false))];
+            (node.lease_silent, node.lease_late) = one_of(fact, &lease, &words)?;
         }
         for (key, sign) in [("renewed", &mut node.life.renewed), ("heartbeat", &mut node.life.heartbeat)] {
             if let Some(stamp) = fact.text(key) {
@@ -286,15 +288,23 @@ impl World {
     }
 }
 
-/// `off` is two reads, as far apart as was asked for; `on,off@2s,off@4s-5s` are single reads, one a second unless timed.
+/// `off` is two reads, as far apart as was asked for; `on,off@2s,off@4s-5s` are single reads, one a second unless timed. With a
+/// `!` the kubelet answers meanwhile.
 pub fn samples(said: &str, now: Tick, over: Span) -> Result<Vec<Sample>, String> {
-    let at = |seen, began: Span, ended: Span| Sample { began: now + began, ended: now + ended, seen };
-    if said == "off" {
-        return Ok(vec![at(Seen::Off, Span::ZERO, Span::ZERO), at(Seen::Off, over, over)]);
+    let at = |seen, kubelet, began: Span, ended: Span| Sample { began: now + began, ended: now + ended, seen, kubelet };
+    let twice = |kubelet| vec![at(Seen::Off, kubelet, Span::ZERO, Span::ZERO), at(Seen::Off, kubelet, over, over)];
+    match said {
+        "off" => return Ok(twice(WitnessWord::Silent)),
+        "off!" => return Ok(twice(WitnessWord::Alive)),
+        _ => {}
     }
     let mut found = Vec::new();
     for (index, word) in said.split(',').filter(|word| !word.is_empty()).enumerate() {
         let (state, time) = word.split_once('@').unwrap_or((word, ""));
+        let (state, kubelet) = match state.strip_suffix('!') {
+            Some(state) => (state, WitnessWord::Alive),
+            None => (state, WitnessWord::Silent),
+        };
         let state = match state {
             "off" => Seen::Off,
             "on" => Seen::On,
@@ -309,7 +319,7 @@ pub fn samples(said: &str, now: Tick, over: Span) -> Result<Vec<Sample>, String>
             let span = |text: &str| text.parse::<Span>().map_err(|why| why.to_string());
             (span(from)?, span(to)?)
         };
-        found.push(at(state, began, ended));
+        found.push(at(state, kubelet, began, ended));
     }
     Ok(found)
 }

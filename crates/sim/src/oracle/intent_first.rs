@@ -1,0 +1,65 @@
+//! I5: before anything is done to a machine, a pod, a volume or a Node, a fence has it on record.
+
+use palisade_api::fence::{IsolationKind, NodeFenceStatus};
+use palisade_api::names::taints;
+use palisade_cluster::api::{Change, Kind, metadata};
+use palisade_cluster::truth::{Event, What};
+use serde_json::Value;
+
+use super::{Seen, called, deleting, has_taint};
+
+pub(super) fn event(seen: &mut Seen, event: &Event) {
+    let What::Told { node, command } = &event.what else { return };
+    let on_record = record(seen, node).is_some_and(|status| has(status, IsolationKind::Power));
+    if !on_record && !seen.may_be_late() {
+        seen.broken(format!("I5: the BMC of {node} was told {:?}, and no record intends it", command.switch));
+    }
+}
+
+pub(super) fn write(seen: &mut Seen, change: &Change) {
+    let Some(old) = &change.old else { return };
+    let goes = change.new.as_ref().is_none_or(|new| deleting(new)) && !(deleting(old) && change.new.is_some());
+    match change.key.kind {
+        Kind::POD if goes => {
+            let (name, uid) = called(old);
+            let node = old.pointer("/spec/nodeName").and_then(Value::as_str).unwrap_or_default();
+            let released = record(seen, node)
+                .is_some_and(|status| status.releases.iter().any(|release| release.pod_uid == uid));
+            if !released {
+                seen.broken(format!("I5: {name} ({uid}) on {node} was deleted, and no record intends it"));
+            }
+        }
+        Kind::VOLUME_ATTACHMENT if goes => {
+            let node = old.pointer("/spec/nodeName").and_then(Value::as_str).unwrap_or_default();
+            let (name, uid) = (metadata::name(old).to_owned(), metadata::uid(old));
+            let recorded = record(seen, node).is_some_and(|status| {
+                status.releases.iter().flat_map(|release| &release.attachments).any(|known| known.uid == uid)
+            });
+            if !recorded {
+                seen.broken(format!("I5: the attachment {name} was deleted, and no record intends it"));
+            }
+        }
+        Kind::NODE => taint(seen, change, old),
+        _ => {}
+    }
+}
+
+fn taint(seen: &mut Seen, change: &Change, old: &Value) {
+    let Some(new) = &change.new else { return };
+    let node = &*change.key.name;
+    let kinds = [(taints::QUARANTINE, IsolationKind::Quarantine), (taints::OUT_OF_SERVICE, IsolationKind::OutOfService)];
+    for (key, kind) in kinds {
+        let set = !has_taint(old, key) && has_taint(new, key);
+        if set && !record(seen, node).is_some_and(|status| has(status, kind)) {
+            seen.broken(format!("I5: {node} got the taint {key}, and no record intends it"));
+        }
+    }
+}
+
+fn record<'a>(seen: &'a Seen, node: &str) -> Option<&'a NodeFenceStatus> {
+    seen.fences.get(node)?.status.as_ref()
+}
+
+fn has(status: &NodeFenceStatus, kind: IsolationKind) -> bool {
+    status.isolations.iter().any(|known| known.kind == kind)
+}

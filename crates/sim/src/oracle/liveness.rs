@@ -1,0 +1,61 @@
+//! I8: when faults have stopped and time has passed, every node is back, every pod runs, and nothing of ours is left over.
+
+use palisade_api::names::{GROUP, labels, taints};
+use palisade_cluster::Cluster;
+use palisade_cluster::api::{Kind, metadata};
+use palisade_cluster::machines::machine::Power;
+use serde_json::Value;
+
+use super::{Seen, has_taint};
+
+pub(super) fn at_the_end(seen: &mut Seen, cluster: &Cluster, fences: Option<Kind>, policies: Option<Kind>) {
+    let text = |object: &Value, pointer: &str| {
+        object.pointer(pointer).and_then(Value::as_str).unwrap_or_default().to_owned()
+    };
+    for fence in fences.map(|kind| cluster.api().list(kind)).unwrap_or_default() {
+        seen.broken(format!(
+            "I8: the fence of {} is still there: {} {} ({})",
+            metadata::name(&fence),
+            text(&fence, "/status/phase"),
+            text(&fence, "/status/reason"),
+            text(&fence, "/status/message")
+        ));
+    }
+    for request in cluster.api().kind(GROUP, "NodeFencingRequest").map(|kind| cluster.api().list(kind)).unwrap_or_default() {
+        let phase = text(&request, "/status/phase");
+        if phase != "Completed" && phase != "Rejected" {
+            let (name, reason) = (metadata::name(&request), text(&request, "/status/reason"));
+            seen.broken(format!("I8: the request {name} is not answered: {phase} {reason}"));
+        }
+    }
+    for node in cluster.api().list(Kind::NODE) {
+        let name = metadata::name(&node);
+        for key in [taints::QUARANTINE, taints::OUT_OF_SERVICE] {
+            if has_taint(&node, key) {
+                seen.broken(format!("I8: {name} keeps the taint {key}"));
+            }
+        }
+        if node.pointer("/spec/unschedulable").and_then(Value::as_bool) == Some(true) {
+            seen.broken(format!("I8: {name} stays cordoned"));
+        }
+    }
+    for policy in policies.map(|kind| cluster.api().list(kind)).unwrap_or_default() {
+        let left = policy.pointer("/status/inFlight").and_then(Value::as_u64).unwrap_or(0);
+        if left > 0 {
+            seen.broken(format!("I8: {left} slots of the ledger are still taken"));
+        }
+    }
+    cluster.truth().look(|world| {
+        for machine in world.machines.values().filter(|machine| machine.power != Power::On) {
+            let (name, power) = (machine.name.to_string(), machine.power);
+            seen.broken(format!("I8: {name} is {power:?}"));
+        }
+    });
+    for pod in cluster.api().list(Kind::POD) {
+        let phase = text(&pod, "/status/phase");
+        let stateful = metadata::label(&pod, "app").is_some() && metadata::label(&pod, labels::MANAGED_BY).is_none();
+        if stateful && phase != "Running" {
+            seen.broken(format!("I8: {} is {phase}", metadata::name(&pod)));
+        }
+    }
+}

@@ -1,0 +1,130 @@
+//! I3: fences in flight never exceed the budget; nothing is fenced while most of the cluster is gone; and a node that has been
+//! well for long is not fenced by a detector.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use palisade_api::NodeFence;
+use palisade_api::fence::{FencePhase, Slot};
+use palisade_api::names;
+use palisade_cluster::api::Change;
+use palisade_cluster::machines::bmc::Command;
+use palisade_cluster::machines::machine::{Link, Machine, Switch};
+use palisade_cluster::truth::{Daemon, DaemonState, Event, Name, What, World};
+use serde_json::Value;
+
+use super::Seen;
+
+/// Whoever has been down for so long has missed more than two renewals, whatever anybody's watch shows.
+const KNOWN_DOWN: Duration = Duration::from_secs(35);
+/// Whoever has been well for so long has renewed several times.
+const KNOWN_WELL: Duration = Duration::from_secs(45);
+/// How long a budget that was lowered may still be exceeded by what was in flight.
+const BUDGET_MEMORY: Duration = Duration::from_mins(15);
+/// The share that may be down, as the default policy has it.
+const STORM_PERCENT: usize = 40;
+
+/// What is known of every machine and of the budget.
+#[derive(Default)]
+pub(super) struct Watched {
+    /// Since when each machine's kubelet works and reaches the API, or does not.
+    nodes: BTreeMap<Name, (bool, Duration)>,
+    /// Fences that a person asked for need no reason that can be seen.
+    asked_for: std::collections::BTreeSet<String>,
+    /// The budgets that were in force, and since when.
+    budgets: Vec<(Duration, u64)>,
+}
+
+impl Watched {
+    pub(super) fn over(world: &World) -> Self {
+        let nodes = world.machines.values().map(|machine| (Name::clone(&machine.name), (well(world, machine), world.now)));
+        Self { nodes: nodes.collect(), ..Self::default() }
+    }
+
+    fn note(&mut self, world: &World, machine: &Machine) {
+        let is = well(world, machine);
+        let known = self.nodes.entry(Name::clone(&machine.name)).or_insert((is, world.now));
+        if known.0 != is {
+            *known = (is, world.now);
+        }
+    }
+
+    fn allowed(&self, now: Duration) -> u64 {
+        let mut allowed = self.budgets.last().map_or(1, |(_, budget)| *budget);
+        for pair in self.budgets.windows(2) {
+            if pair[1].0 + BUDGET_MEMORY > now {
+                allowed = allowed.max(pair[0].1);
+            }
+        }
+        allowed
+    }
+}
+
+fn well(world: &World, machine: &Machine) -> bool {
+    machine.kubelet_works() && machine.reaches(Link::Api) && world.daemon(Daemon::ApiServer) == DaemonState::Running
+}
+
+pub(super) fn event(seen: &mut Seen, world: &World, event: &Event) {
+    match &event.what {
+        What::Daemon { .. } => world.machines.values().for_each(|machine| seen.majority.note(world, machine)),
+        What::Told { node, command } => told(seen, node, *command),
+        _ => {
+            if let Some(machine) = event.what.node().and_then(|node| world.machines.get(node)) {
+                seen.majority.note(world, machine);
+            }
+        }
+    }
+}
+
+fn told(seen: &mut Seen, node: &Name, command: Command) {
+    let long_well = seen.majority.nodes.get(node).is_some_and(|(well, since)| *well && *since + KNOWN_WELL < seen.now);
+    let asked_for = seen.majority.asked_for.contains(&**node);
+    if command.switch == Switch::ForceOff && long_well && !asked_for && !seen.may_be_late() {
+        seen.broken(format!("I3: {node} was told off, and had been well for more than {KNOWN_WELL:?}"));
+    }
+}
+
+/// The budget as the policy has it.
+pub(super) fn policy(seen: &mut Seen, change: &Change) {
+    let Some(new) = &change.new else { return };
+    if new.get("kind").and_then(Value::as_str) == Some("FencePolicy") && *change.key.name == *names::POLICY_NAME {
+        let budget = new.pointer("/spec/budget/maxConcurrent").and_then(Value::as_u64).unwrap_or(1);
+        if seen.majority.budgets.last().map(|(_, known)| *known) != Some(budget) {
+            seen.majority.budgets.push((seen.now, budget));
+        }
+    }
+}
+
+/// A fence was written.
+pub(super) fn fence(seen: &mut Seen, node: &str, old: Option<&NodeFence>, new: &NodeFence) {
+    let by_admin = new.spec.requests.iter().any(|request| request.name.starts_with("admin"));
+    if by_admin {
+        seen.majority.asked_for.insert(node.to_owned());
+    } else if old.is_none() {
+        seen.majority.asked_for.remove(node);
+    }
+    if old.is_some_and(acts) || !acts(new) {
+        return;
+    }
+    let acting: Vec<&str> =
+        seen.fences.iter().filter(|(_, fence)| acts(fence)).map(|(node, _)| node.as_str()).collect();
+    let allowed = seen.majority.allowed(seen.now);
+    if u64::try_from(acting.len()).unwrap_or(u64::MAX) > allowed {
+        let who = acting.join(" and ");
+        seen.broken(format!("I3: {who} act at once under a budget of {allowed}"));
+    }
+    let down = |(well, since): &(bool, Duration)| !well && *since + KNOWN_DOWN < seen.now;
+    let gone = seen.majority.nodes.iter().filter(|(name, state)| ***name != *node && down(state)).count();
+    let size = seen.majority.nodes.len();
+    if !by_admin && gone + 1 > (size * STORM_PERCENT / 100).max(1) + 1 {
+        seen.broken(format!("I3: {node} is fenced while {gone} of {size} other nodes are gone"));
+    }
+}
+
+/// Whether a fence may cut off or release.
+fn acts(fence: &NodeFence) -> bool {
+    fence.status.as_ref().is_some_and(|status| {
+        status.slot == Slot::Held
+            && matches!(status.phase, FencePhase::Isolating | FencePhase::Isolated | FencePhase::PoweringOff)
+    })
+}

@@ -1,0 +1,39 @@
+//! A crash after each single write and each command to a device, for two stories, one operator and two.
+#![allow(missing_docs, clippy::panic, reason = "a test may fail loudly")]
+
+use palisade_sim::crash::{Story, crashed_after};
+
+fn every_point(story: Story, replicas: usize) {
+    let whole = crashed_after(story, replicas, &[]);
+    assert!(whole.broken.is_empty(), "{story:?} without a crash: {:#?}", whole.broken);
+    assert!(whole.acts > 20, "a failover is more than {} acts", whole.acts);
+    let mut broken = Vec::new();
+    for point in 1..=whole.acts {
+        let run = crashed_after(story, replicas, &[point]);
+        if !run.broken.is_empty() {
+            broken.push(format!("{point} ({}): {}", run.after, run.broken.join("; ")));
+        }
+    }
+    println!("{story:?} with {replicas} operators: {} crash points, {} broken", whole.acts, broken.len());
+    assert!(broken.is_empty(), "{story:?} with {replicas} operators:\n{}", broken.join("\n"));
+}
+
+#[test]
+fn power_failure() {
+    every_point(Story::PowerFailure, 1);
+}
+
+#[test]
+fn power_failure_with_a_standby() {
+    every_point(Story::PowerFailure, 2);
+}
+
+#[test]
+fn partition() {
+    every_point(Story::Partition, 1);
+}
+
+#[test]
+fn partition_with_a_standby() {
+    every_point(Story::Partition, 2);
+}
