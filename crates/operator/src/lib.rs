@@ -12,6 +12,7 @@
 //! | `leader` | which replica acts |
 #![forbid(unsafe_code)]
 
+mod agenda;
 mod beside;
 mod bookkeeping;
 mod clock;

@@ -102,7 +102,8 @@ async fn run(seed: u64, with_us: bool) -> Report {
     let mut frozen = Vec::new();
     let mut coming = Coming::new(&plan);
     loop {
-        let next = coming.next(&world.cluster, &acts, frozen.first().map(|(until, _): &(Duration, String)| *until)).await;
+        let next =
+            coming.next(&world.cluster, &acts, frozen.first().map(|(until, _): &(Duration, String)| *until)).await;
         let mut scene = Scene { world: &mut world, wire: &wire, plan: &plan, oracle: &oracle, frozen: &mut frozen };
         scene.thaw_due();
         match next {
