@@ -54,9 +54,12 @@ enum Task {
         #[arg(long, value_name = "SEED", default_value_t = 2001)]
         from: u64,
     },
-    /// Measure the decision core with its benchmarks
+    /// Measure speed, memory and requests, and end with a table
     Bench {
-        /// Handed on to the benchmarks, such as the name of one of them
+        /// Measure the decisions of the core instead, one by one, with criterion
+        #[arg(long)]
+        core: bool,
+        /// Handed on, such as `--only scale`, or the name of one of criterion's benchmarks
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         args: Vec<String>,
     },
@@ -73,11 +76,15 @@ fn main() -> Result<ExitCode> {
         }
         Task::Test { only, list: false } => Ok(suite::run(&workspace, &Choice::of(&only))),
         Task::Soak { seeds, from } => soak::run(&workspace, from, seeds),
-        Task::Bench { args } => bench(&workspace, &args),
+        Task::Bench { core, args } => bench(&workspace, core, &args),
     }
 }
 
-fn bench(workspace: &Workspace, args: &[String]) -> Result<ExitCode> {
-    let call = Call::cargo(workspace, &["bench", "-p", "palisade-core", "--"]).args(args);
-    Ok(call.stream()?.end.exit_code())
+fn bench(workspace: &Workspace, core: bool, args: &[String]) -> Result<ExitCode> {
+    let cargo: &[&str] = if core {
+        &["bench", "-p", "palisade-core", "--"]
+    } else {
+        &["run", "--release", "--quiet", "-p", "palisade-bench", "--"]
+    };
+    Ok(Call::cargo(workspace, cargo).args(args).stream()?.end.exit_code())
 }

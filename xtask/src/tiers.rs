@@ -140,7 +140,7 @@ pub(crate) const TIERS: &[Tier] = &[
         name: "benches",
         shows: "the benchmarks still compile; `cargo xtask bench` runs them",
         needs: &[],
-        steps: &[step(cargo(&["bench", "--no-run", "-p", "palisade-core"]), Counts::One)],
+        steps: &[step(cargo(&["bench", "--no-run", "-p", "palisade-core", "-p", "palisade-bench"]), Counts::One)],
     },
 ];
 

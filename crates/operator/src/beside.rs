@@ -25,7 +25,7 @@ impl Beside {
     /// Carries on with everything until one thing has ended; for ever, if there is nothing.
     pub(crate) async fn go_on(&mut self) {
         if self.under_way.next().await.is_none() {
-            std::future::pending().await
+            std::future::pending::<()>().await;
         }
     }
 

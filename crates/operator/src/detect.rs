@@ -2,7 +2,7 @@
 //!
 //! Every replica detects, so that a new leader has watched as long as the old one; only the leader files.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use palisade_api::NodeRemedy;
 use palisade_core::detect::Finding;
@@ -16,6 +16,7 @@ use palisade_core::resolve::{Look, Rule, default_rules, rules, selects};
 use palisade_core::snapshot::{WitnessKind, WitnessWord};
 use palisade_core::time::{Span, Tick};
 
+use crate::agenda::Agenda;
 use crate::decided;
 use crate::view::{NodeTrack, View};
 
@@ -36,52 +37,119 @@ pub(crate) struct ToFile {
 /// What the detectors found, and whom they asked.
 #[derive(Debug, Default)]
 pub(crate) struct Detect {
-    findings: BTreeMap<(NodeName, Box<str>), Finding>,
+    /// What speaks against a node, by rule; who is not here is quiet.
+    findings: BTreeMap<NodeName, BTreeMap<Box<str>, Finding>>,
     filed: BTreeMap<(NodeName, Box<str>), Filed>,
     asked: BTreeMap<(NodeName, WitnessKind), Tick>,
+    /// Nodes that are looked at in every turn: time alone may change what is found of them.
+    restless: BTreeSet<NodeName>,
+    /// When a node is looked at again, and the operator wakes for it.
+    turns: Agenda,
+    /// When a node's kubelet is looked at again. Nobody wakes for that.
+    probes: Agenda,
+    /// How well we saw at the last look.
+    sight: Option<Sight>,
+    /// Since when whoever was not heard may have died with another, at the last look.
+    early: Option<Tick>,
 }
 
-/// What a pass over all nodes comes to.
+/// What a pass over the nodes comes to.
 #[derive(Debug, Default)]
 pub(crate) struct Pass {
     /// When to look again at the latest.
     pub(crate) look_again: Option<Tick>,
     /// Witnesses to be asked.
     pub(crate) ask: Vec<(NodeName, WitnessKind)>,
+    /// Who was looked at.
+    pub(crate) looked: BTreeSet<NodeName>,
 }
 
 impl Detect {
-    /// Looks at every node.
+    /// Looks at every node of which something was seen or that is due: of the others nothing else can be found than before.
     pub(crate) fn look(&mut self, view: &mut View, sight: Sight, now: Tick) -> Pass {
-        let mut pass = Pass::default();
+        let mut pass = Pass { looked: self.whom(view, sight, now), ..Pass::default() };
+        let mut silent = Vec::new();
         let remedies: Vec<(&str, &NodeRemedy)> = view.remedies.iter().map(|(name, one)| (name.as_str(), one)).collect();
-        let early = early(view, sight, now);
-        self.findings.clear();
-        for (node, track) in &mut view.nodes {
-            let Some(facts) = &track.facts else { continue };
-            let rules = rules_for(&facts.labels, &remedies);
-            let silence = track.memory.lease.silence(node, sight, now);
+        for node in pass.looked.clone() {
+            let Some((track, facts)) = view.node(&node).and_then(|track| Some((track, track.facts.as_ref()?))) else {
+                self.forget(&node);
+                continue;
+            };
+            let silence = track.memory.lease.silence(&node, sight, now);
             let missed = silence.as_ref().map_or(0, |silence| silence.missed);
-            for rule in rules {
-                let finding = found(&rule, node, track, sight, now);
-                decided::finding(node, &rule.name, &finding);
-                let again = finding.look_again(now);
-                if !matches!(finding, Finding::Quiet) {
-                    pass.look_again = Some(pass.look_again.map_or(again, |known| known.min(again)));
+            let mut restless = missed > 0;
+            // The next renewal that will be missing, if it is.
+            let mut turn = silence.ok().map(|silence| silence.began + silence.interval.times(silence.missed + 1));
+            let mut findings = BTreeMap::new();
+            for rule in rules_for(&facts.labels, &remedies) {
+                let finding = found(&rule, &node, track, sight, now);
+                decided::finding(&node, &rule.name, &finding);
+                if matches!(finding, Finding::Quiet) {
+                    continue;
                 }
-                self.findings.insert((node.clone(), rule.name.clone()), finding);
+                restless |= finding.ripens();
+                turn = Some(sooner(turn, finding.look_again(now)));
+                findings.insert(rule.name, finding);
             }
-            if let Ok(silence) = silence {
-                // The next renewal that will be missing, if it is.
-                let next = silence.began + silence.interval.times(silence.missed + 1);
-                pass.look_again = Some(pass.look_again.map_or(next, |known| known.min(next)));
+            if track.lease_silent(&node, sight, now) {
+                silent.push(node.clone());
             }
-            let silent = track.lease_silent(node, sight, now);
-            track.note_silence(silent);
-            let unheard = early.filter(|since| missed == 0 && track.last_heard().is_none_or(|last| last < *since));
-            self.ask(&mut pass, node, missed > 0, unheard.is_some(), now);
+            let unheard = self.early.filter(|since| missed == 0 && track.last_heard().is_none_or(|last| last < *since));
+            self.ask(&mut pass, &node, missed > 0, unheard.is_some(), now);
+            self.note(&node, findings, restless || unheard.is_some(), turn);
         }
+        for node in &silent {
+            view.note_silence(node);
+        }
+        pass.look_again = self.turns.first().map(|first| sooner(pass.look_again, first)).or(pass.look_again);
         pass
+    }
+
+    /// Who has to be looked at.
+    fn whom(&mut self, view: &mut View, sight: Sight, now: Tick) -> BTreeSet<NodeName> {
+        let mut whom = view.take_touched();
+        whom.extend(self.restless.iter().cloned());
+        whom.extend(self.turns.due(now).cloned());
+        whom.extend(self.probes.due(now).cloned());
+        // Who is late is among these.
+        let early = early(&whom, view, sight, now);
+        let as_before = (self.sight, self.early) == (Some(sight), early) && !view.take_remedies_touched();
+        (self.sight, self.early) = (Some(sight), early);
+        // A gap in our own sight, another rule, a death that others may have shared: these concern everybody.
+        if !as_before {
+            whom.extend(view.nodes().keys().cloned());
+        }
+        whom
+    }
+
+    /// Notes down what a look at a node came to.
+    fn note(&mut self, node: &NodeName, findings: BTreeMap<Box<str>, Finding>, restless: bool, turn: Option<Tick>) {
+        match turn {
+            Some(at) => self.turns.set(node, at),
+            None => self.turns.strike(node),
+        }
+        if let Some(last) = self.asked.get(&(node.clone(), WitnessKind::KubeletPort)) {
+            self.probes.set(node, *last + PROBE_AGAIN);
+        }
+        if restless {
+            self.restless.insert(node.clone());
+        } else {
+            self.restless.remove(node);
+        }
+        if findings.is_empty() {
+            self.findings.remove(node);
+        } else {
+            self.findings.insert(node.clone(), findings);
+        }
+    }
+
+    /// The Node is gone.
+    fn forget(&mut self, node: &NodeName) {
+        self.note(node, BTreeMap::new(), false, None);
+        self.probes.strike(node);
+        for kind in [WitnessKind::KubeletPort, WitnessKind::BmcPower, WitnessKind::StorageHeartbeat] {
+            self.asked.remove(&(node.clone(), kind));
+        }
     }
 
     fn ask(&mut self, pass: &mut Pass, node: &NodeName, late: bool, unheard: bool, now: Tick) {
@@ -105,27 +173,30 @@ impl Detect {
     /// A witness spoke.
     pub(crate) fn heard(view: &mut View, node: &NodeName, kind: WitnessKind, word: WitnessWord, now: Tick) {
         decided::witness(node, kind, word);
-        if let Some(track) = view.nodes.get_mut(node) {
+        if let Some(track) = view.track(node) {
             track.memory.witnesses.observe(Witness { kind, place: Place::Here }, word, now);
         }
     }
 
     /// What a rule finds of a node now; a rule that is gone finds nothing any more.
     pub(crate) fn finding(&self, node: &NodeName, rule: &str) -> Finding {
-        self.findings.get(&(node.clone(), rule.into())).cloned().unwrap_or(Finding::Quiet)
+        self.findings.get(node).and_then(|of| of.get(rule)).cloned().unwrap_or(Finding::Quiet)
     }
 
     /// Which claims become requests now. One open request of ours for a node is enough.
     pub(crate) fn claims(&mut self, view: &View, requests: &[Request], now: Tick) -> Vec<ToFile> {
         let mut file = Vec::new();
         let remedies: Vec<(&str, &NodeRemedy)> = view.remedies.iter().map(|(name, one)| (name.as_str(), one)).collect();
-        for (node, track) in &view.nodes {
-            let Some(facts) = &track.facts else { continue };
+        // Of whom nothing is found, and nothing was filed, nothing is to be filed.
+        let concerned: BTreeSet<_> =
+            self.findings.keys().chain(self.filed.keys().map(|(node, _)| node)).cloned().collect();
+        for node in &concerned {
+            let Some(facts) = view.node(node).and_then(|track| track.facts.as_ref()) else { continue };
             let mut claimed = false;
             for rule in rules_for(&facts.labels, &remedies).into_iter().filter(|rule| rule.operation.is_some()) {
-                let Some(finding) = self.findings.get(&(node.clone(), rule.name.clone())) else { continue };
+                let finding = self.finding(node, &rule.name);
                 let filed = self.filed.entry((node.clone(), rule.name.clone())).or_default();
-                match filed.decide(finding, &rule.name, &facts.uid, requests, now) {
+                match filed.decide(&finding, &rule.name, &facts.uid, requests, now) {
                     Filing::File(why) if !claimed && !open(view, node) => {
                         claimed = true;
                         file.push(ToFile { node: node.clone(), reason: why.name(), message: why.to_string(), rule });
@@ -135,6 +206,7 @@ impl Detect {
                 }
             }
         }
+        self.filed.retain(|_, filed| *filed != Filed::default());
         file
     }
 
@@ -147,12 +219,17 @@ impl Detect {
 
 /// Since when the newest node is late that its own device calls off, and that is not silent yet: whoever has not been heard
 /// since then may have died with it, and is asked at once.
-fn early(view: &View, sight: Sight, now: Tick) -> Option<Tick> {
-    let late = view.nodes.iter().filter_map(|(node, track)| {
+fn early(whom: &BTreeSet<NodeName>, view: &View, sight: Sight, now: Tick) -> Option<Tick> {
+    let late = whom.iter().filter_map(|node| {
+        let track = view.node(node)?;
         let since = track.late_since(node, sight, now)?;
         (!track.lease_silent(node, sight, now) && track.says_off(now)).then_some(since)
     });
     late.max()
+}
+
+fn sooner(known: Option<Tick>, other: Tick) -> Tick {
+    known.map_or(other, |known| known.min(other))
 }
 
 /// Whether a request of ours for this node is under way, by whatever rule.
@@ -188,4 +265,118 @@ fn rules_for(labels: &BTreeMap<String, String>, remedies: &[(&str, &NodeRemedy)]
     let highest = chosen.iter().map(|(_, remedy)| remedy.spec.priority).max();
     let best = chosen.into_iter().filter(|(_, remedy)| Some(remedy.spec.priority) == highest);
     best.flat_map(|(name, remedy)| rules(name, &remedy.spec)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use palisade_core::detect::conditions::SeenCondition;
+    use palisade_core::detect::lease::SeenLease;
+    use palisade_core::snapshot::Ready;
+
+    use super::*;
+    use crate::view::{Change, NodeFacts, Seen};
+
+    const CLEAR: Sight = Sight::Clear { since: Tick::START };
+
+    fn at(seconds: u64) -> Tick {
+        Tick::at_millis(seconds * 1_000)
+    }
+
+    fn node(name: &str, ready: &str) -> (NodeName, NodeFacts) {
+        let conditions =
+            vec![SeenCondition { condition: "Ready".into(), status: ready.into(), reason: "Reported".into() }];
+        let ready = if ready == "True" { Ready::True } else { Ready::Unknown };
+        (NodeName::from(name), NodeFacts { uid: Uid::from(name), ready, conditions, ..NodeFacts::default() })
+    }
+
+    fn renew(view: &mut View, name: &str, now: Tick) {
+        let lease = SeenLease { holder: Some(name.into()), seconds: Some(40), renewed: Some(now.to_string().into()) };
+        view.take(Seen::Lease(Change::Set((NodeName::from(name), lease))), now);
+    }
+
+    /// Three nodes that were looked at once and renewed at 5 s.
+    fn three() -> (Detect, View) {
+        let (mut detect, mut view) = (Detect::default(), View::default());
+        let nodes = ["n1", "n2", "n3"].map(|name| node(name, "True"));
+        view.take(Seen::Node(Change::All(nodes.into())), at(0));
+        for name in ["n1", "n2", "n3"] {
+            renew(&mut view, name, at(0));
+        }
+        detect.look(&mut view, CLEAR, at(0));
+        for name in ["n1", "n2", "n3"] {
+            renew(&mut view, name, at(5));
+        }
+        detect.look(&mut view, CLEAR, at(5));
+        (detect, view)
+    }
+
+    fn looked(pass: &Pass) -> Vec<&str> {
+        pass.looked.iter().map(NodeName::as_str).collect()
+    }
+
+    #[test]
+    fn a_quiet_node_of_which_nothing_was_seen_is_left_alone() {
+        let (mut detect, mut view) = three();
+        renew(&mut view, "n2", at(6));
+        assert_eq!(looked(&detect.look(&mut view, CLEAR, at(6))), ["n2"]);
+        assert_eq!(looked(&detect.look(&mut view, CLEAR, at(7))), Vec::<&str>::new());
+    }
+
+    #[test]
+    fn a_node_that_is_due_is_looked_at_though_nothing_was_seen_of_it() {
+        let (mut detect, mut view) = three();
+        renew(&mut view, "n2", at(14));
+        let pass = detect.look(&mut view, CLEAR, at(14));
+        // 10.4 s after the renewal of the two others.
+        assert_eq!(pass.look_again, Some(Tick::at_millis(15_400)));
+        let pass = detect.look(&mut view, CLEAR, Tick::at_millis(15_400));
+        assert_eq!(looked(&pass), ["n1", "n3"]);
+        assert_eq!(detect.finding(&NodeName::from("n1"), "built-in/lease-silent").name(), "LeaseLate");
+    }
+
+    #[test]
+    fn a_node_that_something_speaks_against_is_looked_at_in_every_turn() {
+        let (mut detect, mut view) = three();
+        renew(&mut view, "n2", at(14));
+        detect.look(&mut view, CLEAR, at(16));
+        renew(&mut view, "n1", at(16));
+        detect.look(&mut view, CLEAR, at(16));
+        assert_eq!(looked(&detect.look(&mut view, CLEAR, at(17))), ["n3"]);
+        view.take(Seen::Node(Change::Set(node("n1", "Unknown"))), at(18));
+        detect.look(&mut view, CLEAR, at(18));
+        assert_eq!(looked(&detect.look(&mut view, CLEAR, at(19))), ["n1", "n3"]);
+    }
+
+    #[test]
+    fn a_kubelet_that_is_due_is_asked_in_the_next_turn_and_nobody_wakes_for_it() {
+        let (mut detect, mut view) = three();
+        renew(&mut view, "n1", at(15));
+        renew(&mut view, "n2", at(15));
+        renew(&mut view, "n3", at(15));
+        let pass = detect.look(&mut view, CLEAR, at(15));
+        assert_eq!((pass.ask.len(), pass.look_again), (0, Some(Tick::at_millis(25_400))));
+        let pass = detect.look(&mut view, CLEAR, at(20));
+        assert_eq!(pass.ask.iter().map(|(node, _)| node.as_str()).collect::<Vec<_>>(), ["n1", "n2", "n3"]);
+    }
+
+    #[test]
+    fn a_gap_in_our_own_sight_concerns_everybody() {
+        let (mut detect, mut view) = three();
+        let blind = Sight::Blind { since: at(5) };
+        assert_eq!(looked(&detect.look(&mut view, blind, at(30))).len(), 3);
+        assert_eq!(detect.finding(&NodeName::from("n1"), "built-in/lease-silent").name(), "ObserverBlind");
+        assert_eq!(looked(&detect.look(&mut view, blind, at(31))), Vec::<&str>::new());
+        assert_eq!(looked(&detect.look(&mut view, Sight::Clear { since: at(32) }, at(32))).len(), 3);
+    }
+
+    #[test]
+    fn a_node_that_is_gone_is_due_no_more() {
+        let (mut detect, mut view) = three();
+        view.take(Seen::Node(Change::Gone(node("n1", "True"))), at(6));
+        detect.look(&mut view, CLEAR, at(6));
+        renew(&mut view, "n2", at(10));
+        renew(&mut view, "n3", at(10));
+        detect.look(&mut view, CLEAR, at(10));
+        assert_eq!(looked(&detect.look(&mut view, CLEAR, at(18))), Vec::<&str>::new());
+    }
 }

@@ -13,6 +13,7 @@
 //! | `decided` | what was seen and decided, for whoever listens |
 #![forbid(unsafe_code)]
 
+mod agenda;
 mod beside;
 mod bookkeeping;
 mod clock;

@@ -15,7 +15,7 @@ use palisade_core::policy::Policy;
 use palisade_core::reason::vet::RejectReason;
 use palisade_core::request::record::{self, Identity, rule_of};
 use palisade_core::request::{
-    FenceFacts, FenceResult, FenceSeen, How, NodeSeen, Request, RequestEffect, RequestStatus, Seen, VetWord,
+    FenceFacts, FenceResult, FenceSeen, How, Life, NodeSeen, Request, RequestEffect, RequestStatus, Seen, VetWord,
 };
 use palisade_core::snapshot::Snapshot;
 use palisade_core::time::{Span, Tick};
@@ -119,12 +119,12 @@ impl Requests {
 
     /// Whether any request is not over yet.
     pub(crate) fn any_open(&self) -> bool {
-        self.lives.values().any(|request| !matches!(request.life, palisade_core::request::Life::Ended(_)))
+        self.lives.values().any(|request| !matches!(request.life, Life::Ended(_)))
     }
 
     /// Requests that wait for a verdict.
     pub(crate) fn waiting(&self) -> impl Iterator<Item = &Request> {
-        self.lives.values().filter(|request| matches!(request.life, palisade_core::request::Life::Pending))
+        self.lives.values().filter(|request| matches!(request.life, Life::Pending))
     }
 
     /// One step of every request that nobody is busy with.
@@ -159,13 +159,16 @@ impl Requests {
                 None => (view.fences.get(&node).cloned().map(Box::new), How::Cached),
             };
             let seen = Seen {
-                node: match view.nodes.get(&node).and_then(|track| track.facts.as_ref()) {
+                node: match view.node(&node).and_then(|track| track.facts.as_ref()) {
                     Some(facts) => NodeSeen::Present(facts.uid.clone()),
                     None => NodeSeen::Gone,
                 },
                 evidence: evidence(object, &node, view, detect),
                 fence: FenceSeen::Read { how, found: fence.as_deref().map(|fence| facts_of(fence, view)) },
-                vet: word(object, request, snapshot, policy, now),
+                vet: match request.life {
+                    Life::Pending => word(object, request, snapshot, policy, now),
+                    Life::Attached { .. } | Life::Ended(_) => unasked(now),
+                },
             };
             let step = request.clone().step(&seen, sight, now);
             decided::request(&step);
@@ -218,6 +221,11 @@ fn step_done(fence: Option<&NodeFence>) -> bool {
     )
 }
 
+/// Only a request that waits is vetted, which is a look at every node; the others never ask.
+fn unasked(recheck: Tick) -> VetWord {
+    VetWord::Hold { gate: "none".into(), why: "NotAsked".into(), numbers: "".into(), recheck }
+}
+
 /// Vets a request, in the words of its status.
 fn word(object: &NodeFencingRequest, request: &Request, view: &Snapshot, policy: &Policy, now: Tick) -> VetWord {
     let claim = claim(object, request, None);
@@ -266,7 +274,7 @@ pub(crate) fn claim(object: &NodeFencingRequest, request: &Request, fence: Optio
 fn facts_of(fence: &NodeFence, view: &View) -> FenceFacts {
     let status = fence.status.clone().unwrap_or_default();
     let node = NodeName::from(fence.spec.node_name.as_str());
-    let known = view.nodes.get(&node).and_then(|track| track.facts.as_ref()).map(|facts| facts.uid.clone());
+    let known = view.node(&node).and_then(|track| track.facts.as_ref()).map(|facts| facts.uid.clone());
     let node_uid = status.incarnation.as_ref().map(|seen| Uid::from(seen.node_uid.as_str())).or(known);
     let result = status.end.filter(|_| status.phase == FencePhase::Final).map(|end| match end {
         End::NeverNeeded => FenceResult::Untouched,

@@ -37,7 +37,7 @@ use crate::fences::{Around, Fences, Live};
 use crate::leader::{self, Hold, Term};
 use crate::news::News;
 use crate::requests::{self, Requests};
-use crate::snapshot::{FRESH, Workloads, snapshot};
+use crate::snapshot::{FRESH, Scene, Workloads, refreshed, snapshot};
 use crate::view::{Seen, View};
 use crate::watch;
 
@@ -85,6 +85,8 @@ struct Operator {
     requests: Requests,
     fences: Fences,
     workloads: Workloads,
+    /// The picture that vetting looked at in the turn before, while somebody waits for a verdict.
+    picture: Option<Snapshot>,
     /// Nodes whose workload is being listed.
     listing: BTreeSet<NodeName>,
     policy_asked: bool,
@@ -112,6 +114,7 @@ impl Operator {
             requests: Requests::default(),
             fences: Fences::new(),
             workloads: Workloads::new(),
+            picture: None,
             listing: BTreeSet::new(),
             policy_asked: false,
             aged: Tick::START,
@@ -268,9 +271,7 @@ impl Operator {
                     self.view.see_node(node.clone(), (**facts).clone(), now);
                 }
                 Outcome::Node(_, None) => {
-                    if let Some(track) = self.view.nodes.get_mut(node) {
-                        track.lose_node();
-                    }
+                    self.view.lose_node(node);
                 }
                 Outcome::Recorded(object) => {
                     self.view.see_fence((**object).clone());
@@ -326,14 +327,16 @@ impl Operator {
         }
         let policy = self.policy.clone();
         let sight = self.watch.sight(policy.observer_fresh, now);
-        let pass = self.detect.look(&mut self.view, sight, now);
-        for (node, kind) in pass.ask {
+        let mut pass = self.detect.look(&mut self.view, sight, now);
+        for (node, kind) in std::mem::take(&mut pass.ask) {
             if self.leads && kind == WitnessKind::BmcPower {
                 self.refresh_workload(node.clone(), now);
             }
             self.ask(node, kind);
         }
         wake = pass.look_again.map_or(wake, |at| wake.min(at));
+        // It is as good as new only if no turn was left out.
+        let before = self.picture.take();
         if self.leads && self.hold.stands() {
             if self.view.policy.is_none() {
                 self.make_policy();
@@ -348,20 +351,39 @@ impl Operator {
             }
             // In a quiet cluster nobody asks, and a picture of thousands of nodes need not be taken.
             if !self.fences.is_empty() || self.requests.any_open() || old {
-                let snapshot = snapshot(&self.view, &self.watch, &self.workloads, sight, now);
-                wake = wake.min(self.turn_requests(&snapshot, &policy, sight, now));
-                wake = wake.min(self.turn_fences(&snapshot, &policy, sight, now));
+                let picture = self.picture(before, &pass.looked, sight, now);
+                let nobody = Snapshot::default();
+                let seen = picture.as_ref().unwrap_or(&nobody);
+                wake = wake.min(self.turn_requests(seen, &policy, sight, now));
+                wake = wake.min(self.turn_fences(seen, &policy, sight, now));
+                self.picture = picture;
             }
         }
         // Time moves at least a little, or the loop would spin.
         wake.max(now + Span::millis(1))
     }
 
+    /// The cluster as vetting sees it; none if nobody is vetted.
+    fn picture(
+        &self,
+        before: Option<Snapshot>,
+        looked: &BTreeSet<NodeName>,
+        sight: Sight,
+        now: Tick,
+    ) -> Option<Snapshot> {
+        if self.fences.is_empty() && self.requests.waiting().next().is_none() {
+            return None;
+        }
+        let scene = Scene { view: &self.view, watch: &self.watch, workloads: &self.workloads, sight, now };
+        let picture = before.map_or_else(|| snapshot(scene), |known| refreshed(known, looked, scene));
+        Some(picture)
+    }
+
     fn file(&mut self, all: &[Request], now: Tick) {
         for claim in self.detect.claims(&self.view, all, now) {
-            let facts = self.view.nodes.get(&claim.node).and_then(|track| track.facts.as_ref());
+            let facts = self.view.node(&claim.node).and_then(|track| track.facts.as_ref());
             let Some(uid) = facts.map(|facts| facts.uid.clone()) else { continue };
-            if let Some(track) = self.view.nodes.get_mut(&claim.node) {
+            if let Some(track) = self.view.track(&claim.node) {
                 track.failures.push(now);
             }
             // Noted at once, so that the next turn does not file it again; the real one takes its place.
@@ -415,12 +437,14 @@ impl Operator {
         let nodes: Vec<NodeName> = self.fences.keys().cloned().collect();
         for node in nodes {
             let resolved = self.usable(&node);
-            let vetted = self.vetted(&node, snapshot, policy, now);
+            // Nobody else asks for a verdict, which is a look at every node.
+            let begins = self.fences.get(&node).is_some_and(|live| matches!(live.fence().phase, Phase::New));
+            let vetted = if begins { self.vetted(&node, snapshot, policy, now) } else { Vetted::Closed };
             let cleared = self.evidence_cleared(&node);
             let Some(live) = self.fences.get_mut(&node) else { continue };
             if live.due(now) {
                 let around = Around {
-                    track: self.view.nodes.get(&node),
+                    track: self.view.node(&node),
                     resolved: resolved.as_ref(),
                     unusable: self.unusable.get(&node).map(String::as_str),
                     release: &policy.release,
@@ -449,7 +473,7 @@ impl Operator {
         policy: &Policy,
     ) {
         let Some(live) = self.fences.get_mut(node) else { return };
-        let facts = self.view.nodes.get(node).and_then(|track| track.facts.as_ref());
+        let facts = self.view.node(node).and_then(|track| track.facts.as_ref());
         let uid = live.fence().uid.clone();
         let executor = Executor {
             context: self.context.clone(),
@@ -506,7 +530,7 @@ impl Operator {
         let configs: BTreeMap<_, _> = self.view.configs.iter().map(|(name, one)| (name.as_str(), &one.spec)).collect();
         let templates = self.view.templates.iter().map(|(name, one)| (name.as_str(), &one.spec)).collect();
         let none = BTreeMap::new();
-        let facts = self.view.nodes.get(node).and_then(|track| track.facts.as_ref());
+        let facts = self.view.node(node).and_then(|track| track.facts.as_ref());
         let labels = facts.map_or(&none, |facts| &facts.labels);
         let stay_off = self.view.fences.get(node).is_some_and(|fence| fence.spec.stay_off);
         let wanted = Wanted { node, stay_off, revoking: &BTreeSet::new() };

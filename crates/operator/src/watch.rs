@@ -8,8 +8,6 @@ use std::time::Duration;
 use futures_util::future::BoxFuture;
 use futures_util::stream::FuturesUnordered;
 use futures_util::{StreamExt, pin_mut};
-use k8s_openapi::api::coordination::v1::Lease;
-use k8s_openapi::api::core::v1::Node;
 use kube::api::{Api, ObjectMeta};
 use kube::core::DeserializeGuard;
 use kube::runtime::watcher::{self, Event};
@@ -18,10 +16,12 @@ use serde::de::DeserializeOwned;
 use tokio::sync::mpsc::UnboundedSender;
 
 use crate::news::{News, NotUnderstood};
-use crate::view::{Change, NodeFacts, Seen, seen_lease};
+use crate::view::{Change, LeanLease, LeanNode, NodeFacts, Seen, seen_lease};
 
 /// A watch that is silent for so long is begun anew: a dead connection is noticed by nobody else.
 const TIMEOUT_SECONDS: u32 = 60;
+/// A list comes in pages of so many objects: a page is in memory as it came, and a Node is 15 KB and more.
+const PAGE: u32 = 100;
 /// The pause after an error.
 const PAUSE: Duration = Duration::from_secs(1);
 /// Where kubelets keep their leases.
@@ -29,12 +29,18 @@ const NODE_LEASES: &str = "kube-node-lease";
 
 /// All watches.
 pub(crate) async fn all(client: &kube::Client, news: &UnboundedSender<News>) {
-    let node = |node: Node| (NodeName::new(name(&node.metadata)), NodeFacts::read(&node));
-    let lease = |lease: Lease| (NodeName::new(name(&lease.metadata)), seen_lease(&lease));
+    let node = |node: LeanNode| {
+        let facts = NodeFacts::read(&node);
+        (NodeName::new(node.metadata.name.unwrap_or_default()), facts)
+    };
+    let lease = |lease: LeanLease| {
+        let seen = seen_lease(&lease);
+        (NodeName::new(lease.metadata.name.unwrap_or_default()), seen)
+    };
     let leases = Api::namespaced(client.clone(), NODE_LEASES);
     let mut watches: FuturesUnordered<BoxFuture<'_, ()>> = FuturesUnordered::new();
-    watches.push(Box::pin(run(Api::all(client.clone()), news, move |change| Seen::Node(map(change, node)))));
-    watches.push(Box::pin(run(leases, news, move |change| Seen::Lease(map(change, lease)))));
+    watches.push(Box::pin(run(Api::all(client.clone()), news, node, Seen::Node)));
+    watches.push(Box::pin(run(leases, news, lease, Seen::Lease)));
     watches.push(boxed(client, news, Seen::Request));
     watches.push(boxed(client, news, Seen::Fence));
     watches.push(boxed(client, news, Seen::Policy));
@@ -53,14 +59,20 @@ fn boxed<'a, K>(
 where
     K: kube::Resource<DynamicType = ()> + Clone + std::fmt::Debug + DeserializeOwned + Send + 'static,
 {
-    Box::pin(run(Api::all(client.clone()), news, move |change| seen(map(change, Box::new))))
+    Box::pin(run(Api::all(client.clone()), news, Box::new, seen))
 }
 
-async fn run<K>(api: Api<DeserializeGuard<K>>, news: &UnboundedSender<News>, seen: impl Fn(Change<K>) -> Seen + Send)
-where
+/// Each object is reduced as it comes, so that a long list is never in memory as it came.
+async fn run<K, T>(
+    api: Api<DeserializeGuard<K>>,
+    news: &UnboundedSender<News>,
+    reduce: impl Fn(K) -> T + Send,
+    seen: impl Fn(Change<T>) -> Seen + Send,
+) where
     K: kube::Resource<DynamicType = ()> + Clone + std::fmt::Debug + DeserializeOwned + Send + 'static,
+    T: Send,
 {
-    let config = watcher::Config::default().timeout(TIMEOUT_SECONDS);
+    let config = watcher::Config::default().timeout(TIMEOUT_SECONDS).page_size(PAGE);
     let events = watcher::watcher(api, config);
     pin_mut!(events);
     let mut listing = Vec::new();
@@ -71,16 +83,16 @@ where
                 continue;
             }
             Ok(Event::InitApply(object)) => {
-                listing.extend(understood(object, news));
+                listing.extend(understood(object, news).map(&reduce));
                 continue;
             }
             Ok(Event::InitDone) => Change::All(std::mem::take(&mut listing)),
             Ok(Event::Apply(object)) => match understood(object, news) {
-                Some(object) => Change::Set(object),
+                Some(object) => Change::Set(reduce(object)),
                 None => continue,
             },
             Ok(Event::Delete(object)) => match understood(object, news) {
-                Some(object) => Change::Gone(object),
+                Some(object) => Change::Gone(reduce(object)),
                 None => continue,
             },
             Err(why) => {
@@ -114,14 +126,6 @@ fn understood<K: kube::Resource<DynamicType = ()>>(
             let _ = news.send(News::NotUnderstood(report));
             None
         }
-    }
-}
-
-fn map<T, U>(change: Change<T>, make: impl Fn(T) -> U) -> Change<U> {
-    match change {
-        Change::All(all) => Change::All(all.into_iter().map(make).collect()),
-        Change::Set(one) => Change::Set(make(one)),
-        Change::Gone(one) => Change::Gone(make(one)),
     }
 }
 

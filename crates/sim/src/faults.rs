@@ -604,8 +604,11 @@ impl Episode<'_> {
             Trouble::OperatorCrashes => {
                 for _ in 0..=self.dice.below(3) {
                     let which = self.which();
-                    let fault =
-                        if self.dice.below(4) == 0 { Fault::RestartOperator(which) } else { Fault::CrashOperator(which) };
+                    let fault = if self.dice.below(4) == 0 {
+                        Fault::RestartOperator(which)
+                    } else {
+                        Fault::CrashOperator(which)
+                    };
                     self.some_time(5, 60, fault);
                 }
             }

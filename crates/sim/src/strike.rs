@@ -249,9 +249,8 @@ fn delete_requests(cluster: &Cluster, node: &str) {
 }
 
 fn pods_on(api: &Api, node: &str) -> Vec<Key> {
-    let here = |pod: &&palisade_cluster::api::Object| {
-        pod.pointer("/spec/nodeName").and_then(Value::as_str) == Some(node)
-    };
+    let here =
+        |pod: &&palisade_cluster::api::Object| pod.pointer("/spec/nodeName").and_then(Value::as_str) == Some(node);
     api.list(Kind::POD).iter().filter(here).map(|pod| Key::of(Kind::POD, pod)).collect()
 }
 

@@ -90,14 +90,8 @@ impl Server {
     /// What a request is about; of one that is about nothing, at least whose it is.
     fn understand(&self, actor: Actor, parts: &Parts, body: &[u8]) -> Asked {
         let query = Query::read(parts.uri.query());
-        let mut call = Call {
-            actor,
-            verb: Verb::Get,
-            kind: None,
-            key: None,
-            subresource: String::new(),
-            guard: Guard::default(),
-        };
+        let mut call =
+            Call { actor, verb: Verb::Get, kind: None, key: None, subresource: String::new(), guard: Guard::default() };
         let read = self.api.read(|store| Place::read(store.registry(), parts.uri.path())).transpose();
         let place = read.and_then(|place| {
             if let Some(place) = &place {

@@ -79,6 +79,16 @@ impl Finding {
         }
     }
 
+    /// Whether it may become another while nothing new is seen. One that does not stays until something is seen of the
+    /// node or our own sight changes, and need not be asked for before.
+    pub fn ripens(&self) -> bool {
+        match self {
+            Self::Quiet => false,
+            Self::Claim { .. } => true,
+            Self::Watching { why, .. } => why.ripens(),
+        }
+    }
+
     /// The finding on one line, for tables and logs.
     pub fn brief(&self) -> String {
         match self {
@@ -90,6 +100,29 @@ impl Finding {
 }
 
 impl WatchReason {
+    fn ripens(&self) -> bool {
+        match self {
+            Self::ObserverBlind { .. }
+            | Self::ConditionMissing { .. }
+            | Self::ConditionUnreadable { .. }
+            | Self::LeaseAbsent
+            | Self::LeaseNeverRenewed
+            | Self::LeaseOfAnother { .. }
+            | Self::LeaseDurationAbsurd { .. } => false,
+            Self::ConditionHolding { .. }
+            | Self::LeaseLate { .. }
+            | Self::LeaseUnwitnessed { .. }
+            | Self::LeaseContradicted { .. }
+            | Self::StorageUnknown { .. }
+            | Self::StorageNotListed { .. }
+            | Self::StorageHolding { .. }
+            | Self::StorageSilent { .. }
+            | Self::StorageAlreadyClaimed { .. }
+            | Self::EventsCounting { .. }
+            | Self::EventsUnreadable { .. } => true,
+        }
+    }
+
     fn standing(&self) -> Standing {
         match self {
             // The claim has been made, and the storage still says the same.

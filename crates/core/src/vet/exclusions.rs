@@ -43,6 +43,13 @@ pub const PEER_ANNOTATION_VALUES: &[(&str, &str)] =
 /// Labels that count with this value only (medik8s).
 pub const PEER_LABEL_VALUES: &[(&str, &str)] = &[("remediation.medik8s.io/exclude-from-remediation", "true")];
 
+/// Whether this gate knows an annotation of that name; the others need not be kept.
+pub fn counts(annotation: &str) -> bool {
+    annotation == MAINTENANCE
+        || PEER_ANNOTATIONS.contains(&annotation)
+        || PEER_ANNOTATION_VALUES.iter().any(|(key, _)| *key == annotation)
+}
+
 pub(super) fn gate(case: &Case<'_>) -> Gate {
     let node = match case.node {
         Some(node) if case.claim.uid.as_ref().is_none_or(|uid| *uid == node.uid) => node,
@@ -118,4 +125,23 @@ fn peer_mark(node: &NodeView) -> Option<String> {
     present
         .or_else(|| PEER_ANNOTATION_VALUES.iter().find_map(|mark| has(&node.annotations, mark)))
         .or_else(|| PEER_LABEL_VALUES.iter().find_map(|mark| has(&node.labels, mark)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_annotation_that_holds_a_node_is_kept() {
+        let holding = |key: &str, value: &str| {
+            let annotations = BTreeMap::from([(key.to_owned(), value.to_owned())]);
+            let node = NodeView { annotations, ..NodeView::default() };
+            in_maintenance(&node) || marked_by_peer(&node).is_some()
+        };
+        let present = PEER_ANNOTATIONS.iter().map(|key| (*key, ""));
+        for (key, value) in present.chain(PEER_ANNOTATION_VALUES.iter().copied()).chain([(MAINTENANCE, "yes")]) {
+            assert!(holding(key, value) && counts(key), "{key}");
+        }
+        assert!(!counts("volumes.kubernetes.io/controller-managed-attach-detach"));
+    }
 }

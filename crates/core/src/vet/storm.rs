@@ -97,13 +97,7 @@ impl Count {
             return Some(HoldReason::StormBrake { domain: domain(), down, size, allowed });
         }
         let might_be = down + unheard;
-        (might_be > allowed).then(|| HoldReason::OthersUnheard {
-            domain: domain(),
-            unheard,
-            down,
-            size,
-            allowed,
-        })
+        (might_be > allowed).then(|| HoldReason::OthersUnheard { domain: domain(), unheard, down, size, allowed })
     }
 }
 

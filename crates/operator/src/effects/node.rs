@@ -1,6 +1,6 @@
 //! Effects / node: the Node is read, marked as ours, nudged, or deleted.
 
-use k8s_openapi::api::core::v1::{Node, Taint};
+use k8s_openapi::api::core::v1::Taint;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kube::api::{Api, DeleteParams, Patch, PatchParams, Preconditions};
 use palisade_api::names::{annotations, taints};
@@ -10,7 +10,7 @@ use palisade_core::planted::{self, Bug};
 use serde_json::{Value, json};
 
 use super::{Hand, Outcome, conflict, gone};
-use crate::view::NodeFacts;
+use crate::view::{LeanNode, NodeFacts};
 
 impl Hand {
     pub(super) async fn read_node(&mut self, id: ReadId) -> kube::Result<Outcome> {
@@ -108,7 +108,7 @@ impl Hand {
         }
     }
 
-    fn nodes(&self) -> Api<Node> {
+    fn nodes(&self) -> Api<LeanNode> {
         Api::all(self.context.client.clone())
     }
 }

@@ -10,8 +10,8 @@ use kube::ResourceExt;
 use kube::api::{Api, DeleteParams, ListParams, Patch, PatchParams, Preconditions};
 use palisade_core::effect::{MarkPod, RemovePod};
 use palisade_core::ident::{PodRef, ResourceVersion, Uid};
-use palisade_core::planted::{self, Bug};
 use palisade_core::observe::{AttachmentSeen, Deletion, Mount, Owner, PodSeen, VolumeSeen};
+use palisade_core::planted::{self, Bug};
 use serde_json::json;
 
 use super::{Hand, Outcome, conflict, gone};

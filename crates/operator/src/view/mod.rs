@@ -3,16 +3,17 @@
 //! Promise: a view is never evidence of liveness and authorises nothing; each act carries its own precondition. It is
 //! changed by [`Seen`] alone, so a test can feed it by hand.
 
+mod lean;
 mod node;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use k8s_openapi::api::coordination::v1::Lease;
 use palisade_api::{FenceConfig, FencePolicy, FenceTemplate, NodeFence, NodeFencingRequest, NodeRemedy};
 use palisade_core::detect::lease::SeenLease;
 use palisade_core::ident::{NodeName, Uid};
 use palisade_core::time::Tick;
 
+pub(crate) use lean::{LeanLease, LeanNode};
 pub(crate) use node::{NodeFacts, NodeTrack};
 
 /// What a watch shows of one kind.
@@ -51,7 +52,11 @@ pub(crate) enum Seen {
 #[derive(Debug, Default)]
 pub(crate) struct View {
     /// Nodes, with what this process remembers of them.
-    pub(crate) nodes: BTreeMap<NodeName, NodeTrack>,
+    nodes: BTreeMap<NodeName, NodeTrack>,
+    /// Nodes of which something was seen since somebody took note of it.
+    touched: BTreeSet<NodeName>,
+    /// Nodes that have neither object nor lease.
+    leaving: BTreeSet<NodeName>,
     /// Requests, by UID.
     pub(crate) requests: BTreeMap<Uid, NodeFencingRequest>,
     /// Fences, by node.
@@ -64,6 +69,8 @@ pub(crate) struct View {
     pub(crate) templates: BTreeMap<String, FenceTemplate>,
     /// Remedies, by name.
     pub(crate) remedies: BTreeMap<String, NodeRemedy>,
+    /// Remedies were seen since somebody took note of it.
+    remedies_touched: bool,
     /// Kinds that have been listed once; nothing is decided before all of them have.
     listed: u8,
 }
@@ -72,6 +79,45 @@ impl View {
     /// Whether every kind has been listed.
     pub(crate) fn complete(&self) -> bool {
         self.listed == u8::MAX
+    }
+
+    /// All nodes.
+    pub(crate) fn nodes(&self) -> &BTreeMap<NodeName, NodeTrack> {
+        &self.nodes
+    }
+
+    /// A node.
+    pub(crate) fn node(&self, name: &NodeName) -> Option<&NodeTrack> {
+        self.nodes.get(name)
+    }
+
+    /// A node, to note something down that was seen of it.
+    pub(crate) fn track(&mut self, name: &NodeName) -> Option<&mut NodeTrack> {
+        let track = self.nodes.get_mut(name)?;
+        self.touched.insert(name.clone());
+        Some(track)
+    }
+
+    /// A silence ends a time of health; that is a conclusion, and no news of the node.
+    pub(crate) fn note_silence(&mut self, name: &NodeName) {
+        if let Some(track) = self.nodes.get_mut(name) {
+            track.note_silence();
+        }
+    }
+
+    /// Nodes of which something was seen since this was last taken.
+    pub(crate) fn take_touched(&mut self) -> BTreeSet<NodeName> {
+        std::mem::take(&mut self.touched)
+    }
+
+    /// The same, left for the next.
+    pub(crate) fn touched(&self) -> &BTreeSet<NodeName> {
+        &self.touched
+    }
+
+    /// Whether remedies were seen since this was last taken.
+    pub(crate) fn take_remedies_touched(&mut self) -> bool {
+        std::mem::take(&mut self.remedies_touched)
     }
 
     /// Takes in what a watch shows.
@@ -105,6 +151,7 @@ impl View {
             }
             Seen::Remedy(change) => {
                 self.listed |= listed(&change, 7);
+                self.remedies_touched = true;
                 keep(&mut self.remedies, change, |object| name(&object.metadata));
             }
         }
@@ -114,29 +161,24 @@ impl View {
         self.listed |= listed(&change, 0);
         match change {
             Change::All(all) => {
-                let there: Vec<_> = all.iter().map(|(name, _)| name.clone()).collect();
-                for (name, track) in &mut self.nodes {
-                    if !there.contains(name) {
-                        track.lose_node();
-                    }
+                let there: BTreeSet<_> = all.iter().map(|(name, _)| name).collect();
+                let lost: Vec<_> = self.nodes.keys().filter(|name| !there.contains(name)).cloned().collect();
+                for name in &lost {
+                    self.lose_node(name);
                 }
                 for (name, facts) in all {
-                    self.nodes.entry(name).or_default().see_node(facts, now);
+                    self.entry(name).see_node(facts, now);
                 }
             }
             Change::Set((name, facts)) => self.see_node(name, facts, now),
-            Change::Gone((name, _)) => {
-                if let Some(track) = self.nodes.get_mut(&name) {
-                    track.lose_node();
-                }
-            }
+            Change::Gone((name, _)) => self.lose_node(&name),
         }
         self.forget_nodes();
     }
 
     /// A Node was seen, by a watch or by a read of our own. An older version than the one that is known tells nothing.
     pub(crate) fn see_node(&mut self, name: NodeName, facts: NodeFacts, now: Tick) {
-        let track = self.nodes.entry(name).or_default();
+        let track = self.entry(name);
         let known = track.facts.as_ref().filter(|known| known.uid == facts.uid);
         if known
             .is_none_or(|known| version(known.resource_version.as_str()) <= version(facts.resource_version.as_str()))
@@ -161,37 +203,72 @@ impl View {
         }
     }
 
+    /// A Node is gone.
+    pub(crate) fn lose_node(&mut self, name: &NodeName) {
+        if let Some(track) = self.track(name) {
+            track.lose_node();
+            self.leaves(name);
+        }
+    }
+
     fn take_lease(&mut self, change: Change<(NodeName, SeenLease)>, now: Tick) {
         self.listed |= listed(&change, 1);
         match change {
             Change::All(all) => {
                 let mut all: BTreeMap<_, _> = all.into_iter().collect();
-                for (name, track) in &mut self.nodes {
-                    track.see_lease(all.remove(name), now);
+                let known: Vec<_> = self.nodes.keys().cloned().collect();
+                for name in known {
+                    let lease = all.remove(&name);
+                    self.see_lease(&name, lease, now);
                 }
                 for (name, lease) in all {
-                    self.nodes.entry(name).or_default().see_lease(Some(lease), now);
+                    self.see_lease(&name, Some(lease), now);
                 }
             }
-            Change::Set((name, lease)) => self.nodes.entry(name).or_default().see_lease(Some(lease), now),
+            Change::Set((name, lease)) => self.see_lease(&name, Some(lease), now),
             Change::Gone((name, _)) => {
-                if let Some(track) = self.nodes.get_mut(&name) {
-                    track.see_lease(None, now);
+                if self.nodes.contains_key(&name) {
+                    self.see_lease(&name, None, now);
                 }
             }
         }
         self.forget_nodes();
     }
 
+    fn see_lease(&mut self, name: &NodeName, lease: Option<SeenLease>, now: Tick) {
+        self.entry(name.clone()).see_lease(lease, now);
+        self.leaves(name);
+    }
+
+    /// A node of which something is seen, perhaps for the first time.
+    fn entry(&mut self, name: NodeName) -> &mut NodeTrack {
+        self.touched.insert(name.clone());
+        self.nodes.entry(name).or_default()
+    }
+
+    /// Notes whether a node is still there.
+    fn leaves(&mut self, name: &NodeName) {
+        if self.nodes.get(name).is_some_and(|track| track.facts.is_none() && track.lease.is_none()) {
+            self.leaving.insert(name.clone());
+        }
+    }
+
     /// A node that has neither object nor lease nor fence is forgotten.
     fn forget_nodes(&mut self) {
-        let fences = &self.fences;
-        self.nodes.retain(|name, track| track.facts.is_some() || track.lease.is_some() || fences.contains_key(name));
+        let Self { nodes, leaving, fences, .. } = self;
+        leaving.retain(|name| {
+            let gone = nodes.get(name).is_none_or(|track| track.facts.is_none() && track.lease.is_none());
+            let forgotten = gone && !fences.contains_key(name);
+            if forgotten {
+                nodes.remove(name);
+            }
+            gone && !forgotten
+        });
     }
 }
 
 /// A lease, reduced.
-pub(crate) fn seen_lease(lease: &Lease) -> SeenLease {
+pub(crate) fn seen_lease(lease: &LeanLease) -> SeenLease {
     let spec = lease.spec.as_ref();
     SeenLease {
         holder: spec.and_then(|spec| spec.holder_identity.as_deref()).map(Into::into),
@@ -236,4 +313,76 @@ fn name(meta: &kube::api::ObjectMeta) -> String {
 
 fn uid(meta: &kube::api::ObjectMeta) -> String {
     meta.uid.clone().unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use palisade_core::snapshot::Ready;
+
+    use super::*;
+
+    fn facts(version: &str) -> NodeFacts {
+        let (uid, resource_version) = (Uid::from("u"), palisade_core::ident::ResourceVersion::from(version));
+        NodeFacts { uid, resource_version, ready: Ready::True, ..NodeFacts::default() }
+    }
+
+    fn node(name: &str) -> (NodeName, NodeFacts) {
+        (NodeName::from(name), facts("1"))
+    }
+
+    fn lease(name: &str) -> (NodeName, SeenLease) {
+        let holder = Some(name.into());
+        (NodeName::from(name), SeenLease { holder, seconds: Some(40), renewed: Some("now".into()) })
+    }
+
+    fn fence(name: &str) -> NodeFence {
+        let spec = serde_json::json!({ "nodeName": name, "nodeUID": "u" });
+        NodeFence::new(name, serde_json::from_value(spec).unwrap())
+    }
+
+    fn names(view: &View) -> Vec<&str> {
+        view.nodes().keys().map(NodeName::as_str).collect()
+    }
+
+    fn touched(view: &mut View) -> Vec<String> {
+        view.take_touched().iter().map(ToString::to_string).collect()
+    }
+
+    #[test]
+    fn whatever_is_seen_of_a_node_is_news_of_it_once() {
+        let (mut view, now) = (View::default(), Tick::START);
+        view.take(Seen::Node(Change::All(vec![node("n1"), node("n2")])), now);
+        assert_eq!(touched(&mut view), ["n1", "n2"]);
+        view.take(Seen::Lease(Change::Set(lease("n2"))), now);
+        assert_eq!(touched(&mut view), ["n2"]);
+        view.take(Seen::Node(Change::All(vec![node("n2")])), now);
+        assert_eq!(touched(&mut view), ["n1", "n2"], "that n1 is gone is news too");
+        assert_eq!(touched(&mut view), Vec::<String>::new());
+    }
+
+    #[test]
+    fn a_node_is_forgotten_when_object_lease_and_fence_are_gone() {
+        let (mut view, now) = (View::default(), Tick::START);
+        view.take(Seen::Node(Change::All(vec![node("n1"), node("n2")])), now);
+        view.take(Seen::Lease(Change::All(vec![lease("n1"), lease("n2")])), now);
+        view.fences.insert(NodeName::from("n1"), fence("n1"));
+        view.take(Seen::Node(Change::Gone(node("n1"))), now);
+        view.take(Seen::Lease(Change::Gone(lease("n1"))), now);
+        assert_eq!(names(&view), ["n1", "n2"], "its fence lives");
+        view.fences.clear();
+        view.take(Seen::Lease(Change::Set(lease("n2"))), now);
+        assert_eq!(names(&view), ["n2"]);
+    }
+
+    #[test]
+    fn a_node_that_comes_back_is_not_forgotten() {
+        let (mut view, now) = (View::default(), Tick::START);
+        view.fences.insert(NodeName::from("n1"), fence("n1"));
+        view.take(Seen::Node(Change::Set(node("n1"))), now);
+        view.take(Seen::Node(Change::Gone(node("n1"))), now);
+        view.take(Seen::Node(Change::Set(node("n1"))), now);
+        view.fences.clear();
+        view.take(Seen::Lease(Change::Set(lease("n2"))), now);
+        assert_eq!(names(&view), ["n1", "n2"]);
+    }
 }

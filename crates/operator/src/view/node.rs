@@ -2,7 +2,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use k8s_openapi::api::core::v1::Node;
 use palisade_api::names::taints;
 use palisade_core::detect::NodeMemory;
 use palisade_core::detect::conditions::SeenCondition;
@@ -13,6 +12,9 @@ use palisade_core::observe::{NodeLive, NodeRead, TaintSeen};
 use palisade_core::prove::LifeSigns;
 use palisade_core::snapshot::Ready;
 use palisade_core::time::{Span, Tick};
+use palisade_core::vet::exclusions::counts;
+
+use super::lean::LeanNode;
 
 /// A lease counts as silent from so many missed renewals on.
 const SILENT: u64 = 2;
@@ -28,7 +30,7 @@ pub(crate) struct NodeFacts {
     pub(crate) resource_version: ResourceVersion,
     /// Its labels.
     pub(crate) labels: BTreeMap<String, String>,
-    /// Its annotations.
+    /// Its annotations, as far as some gate knows them.
     pub(crate) annotations: BTreeMap<String, String>,
     /// Its taints, as they stand: key, value, effect, and when they were added.
     pub(crate) taints: Vec<k8s_openapi::api::core::v1::Taint>,
@@ -44,7 +46,7 @@ pub(crate) struct NodeFacts {
     pub(crate) ready: Ready,
     /// The heartbeat of Ready.
     pub(crate) heartbeat: Option<Box<str>>,
-    /// All conditions.
+    /// All conditions, until the detectors have taken them in.
     pub(crate) conditions: Vec<SeenCondition>,
     /// `status.volumesInUse`.
     pub(crate) volumes_in_use: BTreeSet<VolumeName>,
@@ -54,11 +56,12 @@ pub(crate) struct NodeFacts {
 
 impl NodeFacts {
     /// Reads a Node.
-    pub(crate) fn read(node: &Node) -> Self {
+    pub(crate) fn read(node: &LeanNode) -> Self {
         let meta = &node.metadata;
         let spec = node.spec.clone().unwrap_or_default();
         let status = node.status.as_ref();
         let info = status.and_then(|status| status.node_info.as_ref());
+        let owned = |(key, value): (&String, &String)| (key.clone(), value.clone());
         let text = |text: Option<&str>| text.filter(|text| !text.is_empty()).map(str::to_owned);
         let conditions = status.and_then(|status| status.conditions.as_deref()).unwrap_or_default();
         let ready = conditions.iter().find(|condition| condition.type_ == "Ready");
@@ -68,12 +71,12 @@ impl NodeFacts {
             uid: Uid::new(meta.uid.clone().unwrap_or_default()),
             resource_version: ResourceVersion::new(meta.resource_version.clone().unwrap_or_default()),
             labels: meta.labels.clone().unwrap_or_default(),
-            annotations: meta.annotations.clone().unwrap_or_default(),
+            annotations: meta.annotations.iter().flatten().filter(|(key, _)| counts(key)).map(owned).collect(),
             cordoned: spec.unschedulable.unwrap_or(false),
             taints: spec.taints.unwrap_or_default(),
             deleting: meta.deletion_timestamp.is_some(),
-            boot: text(info.map(|info| info.boot_id.as_str())).map(BootId::new),
-            system_uuid: text(info.map(|info| info.system_uuid.as_str())).map(|uuid| uuid.to_lowercase()),
+            boot: text(info.and_then(|info| info.boot_id.as_deref())).map(BootId::new),
+            system_uuid: text(info.and_then(|info| info.system_uuid.as_deref())).map(|uuid| uuid.to_lowercase()),
             ready: match ready.map(|ready| ready.status.as_str()) {
                 Some("True") => Ready::True,
                 Some("False") => Ready::False,
@@ -127,9 +130,9 @@ pub(crate) struct NodeTrack {
 
 impl NodeTrack {
     /// The Node was seen.
-    pub(crate) fn see_node(&mut self, facts: NodeFacts, now: Tick) {
+    pub(crate) fn see_node(&mut self, mut facts: NodeFacts, now: Tick) {
         self.memory.recognise(&facts.uid, facts.boot.as_ref());
-        self.memory.conditions.observe(&facts.conditions, now);
+        self.memory.conditions.observe(&std::mem::take(&mut facts.conditions), now);
         self.facts = Some(facts);
         self.see_well(now);
     }
@@ -178,10 +181,8 @@ impl NodeTrack {
     }
 
     /// Forgets a time of health that a silence has ended.
-    pub(crate) fn note_silence(&mut self, silent: bool) {
-        if silent {
-            self.ready_since = None;
-        }
+    pub(crate) fn note_silence(&mut self) {
+        self.ready_since = None;
     }
 
     /// What `core` sees of the node.

@@ -23,8 +23,8 @@ pub(super) fn write(seen: &mut Seen, change: &Change) {
         Kind::POD if goes => {
             let (name, uid) = called(old);
             let node = old.pointer("/spec/nodeName").and_then(Value::as_str).unwrap_or_default();
-            let released = record(seen, node)
-                .is_some_and(|status| status.releases.iter().any(|release| release.pod_uid == uid));
+            let released =
+                record(seen, node).is_some_and(|status| status.releases.iter().any(|release| release.pod_uid == uid));
             if !released {
                 seen.broken(format!("I5: {name} ({uid}) on {node} was deleted, and no record intends it"));
             }
@@ -47,7 +47,8 @@ pub(super) fn write(seen: &mut Seen, change: &Change) {
 fn taint(seen: &mut Seen, change: &Change, old: &Value) {
     let Some(new) = &change.new else { return };
     let node = &*change.key.name;
-    let kinds = [(taints::QUARANTINE, IsolationKind::Quarantine), (taints::OUT_OF_SERVICE, IsolationKind::OutOfService)];
+    let kinds =
+        [(taints::QUARANTINE, IsolationKind::Quarantine), (taints::OUT_OF_SERVICE, IsolationKind::OutOfService)];
     for (key, kind) in kinds {
         let set = !has_taint(old, key) && has_taint(new, key);
         if set && !record(seen, node).is_some_and(|status| has(status, kind)) {

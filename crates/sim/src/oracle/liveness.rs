@@ -29,9 +29,8 @@ pub(super) fn closed(seen: &mut Seen, node: &str, world: &World) {
 }
 
 pub(super) fn at_the_end(seen: &mut Seen, cluster: &Cluster, fences: Option<Kind>, policies: Option<Kind>) {
-    let text = |object: &Value, pointer: &str| {
-        object.pointer(pointer).and_then(Value::as_str).unwrap_or_default().to_owned()
-    };
+    let text =
+        |object: &Value, pointer: &str| object.pointer(pointer).and_then(Value::as_str).unwrap_or_default().to_owned();
     for fence in fences.map(|kind| cluster.api().list(kind)).unwrap_or_default() {
         seen.broken(format!(
             "I8: the fence of {} is still there: {} {} ({})",
@@ -41,7 +40,9 @@ pub(super) fn at_the_end(seen: &mut Seen, cluster: &Cluster, fences: Option<Kind
             text(&fence, "/status/message")
         ));
     }
-    for request in cluster.api().kind(GROUP, "NodeFencingRequest").map(|kind| cluster.api().list(kind)).unwrap_or_default() {
+    for request in
+        cluster.api().kind(GROUP, "NodeFencingRequest").map(|kind| cluster.api().list(kind)).unwrap_or_default()
+    {
         let phase = text(&request, "/status/phase");
         if phase != "Completed" && phase != "Rejected" {
             let (name, reason) = (metadata::name(&request), text(&request, "/status/reason"));

@@ -37,7 +37,8 @@ pub(super) struct Watched {
 
 impl Watched {
     pub(super) fn over(world: &World) -> Self {
-        let nodes = world.machines.values().map(|machine| (Name::clone(&machine.name), (well(world, machine), world.now)));
+        let nodes =
+            world.machines.values().map(|machine| (Name::clone(&machine.name), (well(world, machine), world.now)));
         Self { nodes: nodes.collect(), ..Self::default() }
     }
 
