@@ -123,7 +123,7 @@ mod tests {
 
     #[test]
     fn the_summary_can_be_counted_by() {
-        let line = summary(2000, 3, Duration::from_secs(120), 2);
+        let line = summary(2000, 3, Duration::from_mins(2), 2);
         assert_eq!(line, "2000 seeds: 1997 passed, 3 failed; 120 s, 1000 a minute, 500 a minute and job");
     }
 }

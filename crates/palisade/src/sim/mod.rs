@@ -27,13 +27,13 @@ pub(crate) struct Options {
     #[arg(long, value_name = "NUMBER")]
     seed: Option<u64>,
     /// Stop right after this line of the timeline, and show how everything stood
-    #[arg(long, value_name = "EVENT", requires = "seed")]
+    #[arg(long, value_name = "EVENT", conflicts_with = "seeds")]
     until: Option<u64>,
     /// Tell only what this actor did, such as palisade-0 or kubelet/n1; may be given more than once
-    #[arg(long, value_name = "NAME", requires = "seed")]
+    #[arg(long, value_name = "NAME", conflicts_with = "seeds")]
     actor: Vec<String>,
     /// Tell only what is about this node; may be given more than once
-    #[arg(long, value_name = "NAME", requires = "seed")]
+    #[arg(long, value_name = "NAME", conflicts_with = "seeds")]
     node: Vec<String>,
     /// Run all these seeds, both ends included, and tell only which of them break something
     #[arg(long, value_name = "FROM..TO")]
