@@ -102,7 +102,7 @@ pub(crate) const TIERS: &[Tier] = &[
     },
     Tier {
         name: "seeds",
-        shows: "the promises, by the truth, in 2,000 runs in virtual time with everything going wrong; that they reach everything",
+        shows: "the promises, by the truth, in 2,000 runs in virtual time with everything going wrong, and after every crash; that the runs reach everything, and would see a bug",
         needs: &[],
         steps: &[
             step(cargo(&["build", "--release", "-p", "palisade"]), Counts::Nothing),
@@ -123,6 +123,25 @@ pub(crate) const TIERS: &[Tier] = &[
                 // 300 seeds a minute and core, on two cores, and a little more.
                 bar: Some(240),
             },
+            // A crash after every single act; and the oracle sees each bug that somebody planted.
+            step(
+                Action::Cargo(
+                    &[
+                        "test",
+                        "--release",
+                        "-p",
+                        "palisade-sim",
+                        "--features",
+                        "planted",
+                        "--test",
+                        "crash_points",
+                        "--test",
+                        "planted",
+                    ],
+                    &[("PALISADE_CRASH_POINTS", "every")],
+                ),
+                Counts::Tests,
+            ),
         ],
     },
     Tier {

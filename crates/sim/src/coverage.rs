@@ -14,24 +14,7 @@ use palisade_core::reason::vet::{HoldReason, RejectReason};
 use palisade_core::request::{self, RequestEffect};
 use palisade_core::vet::GateName;
 
-/// The kinds of fault, as `Fault::kind` names them.
-const FAULTS: &[&str] = &[
-    "power-off",
-    "outside-on",
-    "cut",
-    "heal",
-    "hang",
-    "resume",
-    "suspend",
-    "bmc",
-    "delete-node",
-    "take-taint-off",
-    "delete-fence",
-    "policy-again",
-    "crash-operator",
-    "blackout",
-    "freeze-watches",
-];
+use crate::faults::Fault;
 
 /// What can become of a request on the wire.
 const WIRE: &[&str] = &["unreachable", "answered", "reply-lost"];
@@ -123,7 +106,7 @@ pub fn everything() -> Vec<String> {
     let mut add = |area: &str, names: &mut dyn Iterator<Item = String>| {
         keys.extend(names.map(|name| format!("{area}/{name}")));
     };
-    add("fault", &mut FAULTS.iter().map(ToString::to_string));
+    add("fault", &mut Fault::KINDS.iter().map(ToString::to_string));
     add("wire", &mut WIRE.iter().map(ToString::to_string));
     add("phase", &mut Phase::NAMES.iter().map(ToString::to_string));
     add("transition", &mut TRANSITIONS.iter().map(|(from, to)| format!("{from} -> {to}")));
@@ -203,7 +186,7 @@ mod tests {
         let body = source.split("pub fn kind(&self)").nth(1).and_then(|rest| rest.split("\n    }").next()).unwrap();
         let named: BTreeSet<&str> = body.split('"').skip(1).step_by(2).collect();
         assert!(named.len() > 10, "the arms were found: {named:?}");
-        assert_eq!(named, FAULTS.iter().copied().collect());
+        assert_eq!(named, Fault::KINDS.iter().copied().collect());
     }
 
     #[test]

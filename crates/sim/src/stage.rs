@@ -44,7 +44,8 @@ pub(crate) fn make_workloads(cluster: &Cluster) -> Result<(), String> {
     let claim = workloads::claim("shared", "ReadWriteOnce");
     cluster.create(Kind::PERSISTENT_VOLUME_CLAIM, claim).map_err(refused)?;
     let mut pair = workloads::replica_set("pair", 2, Some("shared"));
-    let beside = json!({ "topologyKey": "kubernetes.io/hostname", "labelSelector": { "matchLabels": { "app": "pair" } } });
+    let beside =
+        json!({ "topologyKey": "kubernetes.io/hostname", "labelSelector": { "matchLabels": { "app": "pair" } } });
     pair["spec"]["template"]["spec"]["affinity"] =
         json!({ "podAffinity": { "requiredDuringSchedulingIgnoredDuringExecution": [beside] } });
     cluster.create(Kind::REPLICA_SET, pair).map_err(refused)?;

@@ -3,11 +3,11 @@
 use std::time::Duration;
 
 use palisade_api::names::{self, taints};
+use palisade_cluster::Cluster;
 use palisade_cluster::api::{Api, DeleteOptions, Key, Kind, Part, Patch, metadata};
 use palisade_cluster::machines::bmc::Behaviour;
 use palisade_cluster::machines::machine::{Link, Power};
 use palisade_cluster::truth::{Daemon, DaemonState};
-use palisade_cluster::Cluster;
 use palisade_scenarios::embedded::Embedded;
 use serde_json::{Value, json};
 
@@ -195,9 +195,15 @@ impl Scene<'_> {
     }
 }
 
+/// Whether a fence looks after the node; one that an admin stopped leaves it to people.
 fn fenced(cluster: &Cluster, node: &str) -> bool {
     let kind = cluster.api().kind(names::GROUP, "NodeFence");
-    kind.is_some_and(|kind| cluster.api().get(&Key::cluster(kind, node)).is_some())
+    let fence = kind.and_then(|kind| cluster.api().get(&Key::cluster(kind, node)));
+    fence.is_some_and(|fence| {
+        let deleted = fence.pointer("/metadata/deletionTimestamp").is_some();
+        let stopped = fence.pointer("/spec/admin/stop").and_then(Value::as_bool) == Some(true);
+        !deleted && !stopped
+    })
 }
 
 fn take_taint_off(node: &mut Value) {

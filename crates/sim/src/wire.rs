@@ -6,6 +6,8 @@ use std::time::Duration;
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
+use jiff::Timestamp;
+use palisade_cluster::Shape;
 use palisade_cluster::api::wire::{Call, Course, Delivery, Fate, Notice, View};
 use palisade_cluster::api::{Kind, Verb, Wire};
 use palisade_cluster::dice::Dice;
@@ -24,6 +26,8 @@ pub(crate) struct Lossy {
 }
 
 struct State {
+    /// When the cluster began, by our clock and by its own.
+    begun: (Instant, Timestamp),
     dice: Dice,
     losses: Losses,
     dark_until: Option<Instant>,
@@ -35,9 +39,18 @@ struct State {
     oracle: Option<Oracle>,
 }
 
+impl State {
+    fn now(&self) -> Timestamp {
+        let (instant, stamp) = self.begun;
+        stamp.checked_add(instant.elapsed()).unwrap_or(stamp)
+    }
+}
+
 impl Lossy {
+    /// Has to be made at the instant at which the cluster begins.
     pub(crate) fn new(seed: u64, losses: Losses) -> Self {
         let state = State {
+            begun: (Instant::now(), Shape::default().epoch),
             dice: Dice::new(seed, "wire"),
             losses,
             dark_until: None,
@@ -128,13 +141,16 @@ impl Wire for Lossy {
         })
     }
 
-    fn deliver(&self, watch: &Call, _notice: &Notice) -> BoxFuture<'static, Delivery> {
-        let (wire, kind) = (self.clone(), watch.kind);
+    fn deliver(&self, watch: &Call, notice: &Notice) -> BoxFuture<'static, Delivery> {
+        let (wire, kind, happened) = (self.clone(), watch.kind, notice.at);
         async move {
             loop {
                 let (wait, latency, breaks) = wire.with(|state| {
                     let latest = state.dark_until.max(state.frozen_until);
+                    // Counted from when it happened, or the lags of a stream would add up.
+                    let age = Duration::try_from(state.now().duration_since(happened)).unwrap_or_default();
                     let lag = kind.and_then(|kind| state.lags.get(&kind)).copied().unwrap_or_default();
+                    let lag = lag.saturating_sub(age);
                     let latency = Duration::from_micros(200 + state.dice.below(1 + state.losses.latency * 500));
                     let breaks = state.dice.below(1000) < state.losses.broken;
                     (latest.filter(|until| *until > Instant::now()), latency + lag, breaks)

@@ -317,6 +317,7 @@ fn uid(meta: &kube::api::ObjectMeta) -> String {
 
 #[cfg(test)]
 mod tests {
+    use palisade_core::detect::sight::Sight;
     use palisade_core::snapshot::Ready;
 
     use super::*;
@@ -372,6 +373,32 @@ mod tests {
         view.fences.clear();
         view.take(Seen::Lease(Change::Set(lease("n2"))), now);
         assert_eq!(names(&view), ["n2"]);
+    }
+
+    #[test]
+    fn a_dead_nodes_lease_counts_though_it_was_listed_before_the_node() {
+        let (mut view, now) = (View::default(), Tick::START);
+        view.take(Seen::Lease(Change::All(vec![lease("n1")])), now);
+        view.take(Seen::Node(Change::All(vec![node("n1")])), now);
+        let (later, clear) = (Tick::at_millis(21_000), Sight::Clear { since: Tick::START });
+        let name = NodeName::from("n1");
+        assert!(view.node(&name).unwrap().lease_silent(&name, clear, later));
+    }
+
+    #[test]
+    fn an_answer_that_comes_late_does_not_put_an_old_version_back() {
+        let mut view = View::default();
+        let version = |version: &str| {
+            let mut fence = fence("n1");
+            fence.metadata.uid = Some("f".to_owned());
+            fence.metadata.resource_version = Some(version.to_owned());
+            fence
+        };
+        view.take(Seen::Fence(Change::Set(Box::new(version("12")))), Tick::START);
+        view.see_fence(version("9"));
+        assert_eq!(view.fences[&NodeName::from("n1")].metadata.resource_version.as_deref(), Some("12"));
+        view.see_fence(version("13"));
+        assert_eq!(view.fences[&NodeName::from("n1")].metadata.resource_version.as_deref(), Some("13"));
     }
 
     #[test]

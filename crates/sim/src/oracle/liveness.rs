@@ -1,13 +1,19 @@
-//! I8: when faults have stopped and time has passed, every node is back, every pod runs, and nothing of ours is left over.
+//! I8: when faults have stopped and time has passed, every node is back, every pod runs, and nothing of ours is left over; or
+//! the node is held for a reason that only a person can resolve, and says so.
+
+use std::collections::BTreeSet;
 
 use palisade_api::names::{GROUP, labels, taints};
 use palisade_cluster::Cluster;
 use palisade_cluster::api::{Kind, metadata};
-use palisade_cluster::machines::machine::{Power, Switch};
+use palisade_cluster::machines::machine::{Machine, Power, Switch};
 use palisade_cluster::truth::{Event, Name, What, World};
 use serde_json::Value;
 
 use super::{Seen, has_taint};
+
+/// A machine that may have hibernated before anybody looked can be proven by nobody: a person has to vouch, or switch it on.
+const FOR_PEOPLE: &[&str] = &["CannotTellHibernated"];
 
 /// What was last told to a machine.
 pub(super) fn event(seen: &mut Seen, event: &Event) {
@@ -31,7 +37,12 @@ pub(super) fn closed(seen: &mut Seen, node: &str, world: &World) {
 pub(super) fn at_the_end(seen: &mut Seen, cluster: &Cluster, fences: Option<Kind>, policies: Option<Kind>) {
     let text =
         |object: &Value, pointer: &str| object.pointer(pointer).and_then(Value::as_str).unwrap_or_default().to_owned();
+    let mut held = BTreeSet::new();
     for fence in fences.map(|kind| cluster.api().list(kind)).unwrap_or_default() {
+        if text(&fence, "/status/phase") == "Failed" && FOR_PEOPLE.contains(&text(&fence, "/status/reason").as_str()) {
+            held.insert(metadata::name(&fence).to_owned());
+            continue;
+        }
         seen.broken(format!(
             "I8: the fence of {} is still there: {} {} ({})",
             metadata::name(&fence),
@@ -44,13 +55,16 @@ pub(super) fn at_the_end(seen: &mut Seen, cluster: &Cluster, fences: Option<Kind
         cluster.api().kind(GROUP, "NodeFencingRequest").map(|kind| cluster.api().list(kind)).unwrap_or_default()
     {
         let phase = text(&request, "/status/phase");
-        if phase != "Completed" && phase != "Rejected" {
+        if phase != "Completed" && phase != "Rejected" && !held.contains(&text(&request, "/spec/nodeName")) {
             let (name, reason) = (metadata::name(&request), text(&request, "/status/reason"));
             seen.broken(format!("I8: the request {name} is not answered: {phase} {reason}"));
         }
     }
     for node in cluster.api().list(Kind::NODE) {
         let name = metadata::name(&node);
+        if held.contains(name) {
+            continue;
+        }
         for key in [taints::QUARANTINE, taints::OUT_OF_SERVICE] {
             if has_taint(&node, key) {
                 seen.broken(format!("I8: {name} keeps the taint {key}"));
@@ -67,7 +81,8 @@ pub(super) fn at_the_end(seen: &mut Seen, cluster: &Cluster, fences: Option<Kind
         }
     }
     cluster.truth().look(|world| {
-        for machine in world.machines.values().filter(|machine| machine.power != Power::On) {
+        let back = |machine: &&Machine| machine.power == Power::On || held.contains(&*machine.name);
+        for machine in world.machines.values().filter(|machine| !back(machine)) {
             let (name, power) = (machine.name.to_string(), machine.power);
             seen.broken(format!("I8: {name} is {power:?}"));
         }
@@ -75,7 +90,7 @@ pub(super) fn at_the_end(seen: &mut Seen, cluster: &Cluster, fences: Option<Kind
     for pod in cluster.api().list(Kind::POD) {
         let phase = text(&pod, "/status/phase");
         let stateful = metadata::label(&pod, "app").is_some() && metadata::label(&pod, labels::MANAGED_BY).is_none();
-        if stateful && phase != "Running" {
+        if stateful && phase != "Running" && !held.contains(&text(&pod, "/spec/nodeName")) {
             seen.broken(format!("I8: {} is {phase}", metadata::name(&pod)));
         }
     }

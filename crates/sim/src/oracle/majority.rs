@@ -31,6 +31,8 @@ pub(super) struct Watched {
     nodes: BTreeMap<Name, (bool, Duration)>,
     /// Fences that a person asked for need no reason that can be seen.
     asked_for: std::collections::BTreeSet<String>,
+    /// Attempts of fences that have told the machine off.
+    told_off: std::collections::BTreeSet<(String, u32)>,
     /// The budgets that were in force, and since when.
     budgets: Vec<(Duration, u64)>,
 }
@@ -80,6 +82,13 @@ pub(super) fn event(seen: &mut Seen, world: &World, event: &Event) {
 fn told(seen: &mut Seen, node: &Name, command: Command) {
     let long_well = seen.majority.nodes.get(node).is_some_and(|(well, since)| *well && *since + KNOWN_WELL < seen.now);
     let asked_for = seen.majority.asked_for.contains(&**node);
+    // Once an off was sent, only the device may speak, and it is told again until it does: that is one decision.
+    let fence = seen.fences.get(&**node).map(|fence| {
+        (fence.metadata.uid.clone().unwrap_or_default(), fence.status.as_ref().map_or(0, |status| status.attempt))
+    });
+    if command.switch == Switch::ForceOff && fence.is_some_and(|attempt| !seen.majority.told_off.insert(attempt)) {
+        return;
+    }
     if command.switch == Switch::ForceOff && long_well && !asked_for && !seen.may_be_late() {
         seen.broken(format!("I3: {node} was told off, and had been well for more than {KNOWN_WELL:?}"));
     }
@@ -117,7 +126,9 @@ pub(super) fn fence(seen: &mut Seen, node: &str, old: Option<&NodeFence>, new: &
     let down = |(well, since): &(bool, Duration)| !well && *since + KNOWN_DOWN < seen.now;
     let gone = seen.majority.nodes.iter().filter(|(name, state)| ***name != *node && down(state)).count();
     let size = seen.majority.nodes.len();
-    if !by_admin && gone + 1 > (size * STORM_PERCENT / 100).max(1) + 1 {
+    // One that was admitted goes on, and tries again, whatever happens to others meanwhile.
+    let first = new.status.as_ref().is_some_and(|status| status.attempt <= 1);
+    if first && !by_admin && gone + 1 > (size * STORM_PERCENT / 100).max(1) + 1 {
         seen.broken(format!("I3: {node} is fenced while {gone} of {size} other nodes are gone"));
     }
 }
