@@ -3,6 +3,8 @@
 //!
 //! Promise: names are those of `core`; nothing is worked out while nobody listens; nothing is decided here.
 
+use std::fmt;
+
 use palisade_core::Decision;
 use palisade_core::detect::Finding;
 use palisade_core::effect::Effect;
@@ -25,6 +27,15 @@ const TARGET: &str = "palisade::decided";
 /// Until it is dropped, everything that is told is told by this replica.
 pub(crate) fn by(identity: &str) -> EnteredSpan {
     tracing::debug_span!(target: TARGET, "operator", by = identity).entered()
+}
+
+/// Put into words only when somebody writes them down.
+struct Brief<F>(F);
+
+impl<F: Fn() -> String> fmt::Display for Brief<F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&(self.0)())
+    }
 }
 
 fn listened_to() -> bool {
@@ -123,7 +134,15 @@ pub(crate) fn read(node: &NodeName, answer: &ReadAnswer) {
 
 /// What a witness said.
 pub(crate) fn witness(node: &NodeName, kind: WitnessKind, word: WitnessWord) {
-    debug!(target: TARGET, kind = "witness", what = %kind, node = node.as_str(), said = ?word);
+    if !listened_to() {
+        return;
+    }
+    let said = match word {
+        WitnessWord::Alive => "alive",
+        WitnessWord::Silent => "silent",
+        WitnessWord::Unknown => "unknown",
+    };
+    debug!(target: TARGET, kind = "witness", what = kind.to_string(), node = node.as_str(), said);
 }
 
 /// What a rule finds of a node.
@@ -136,7 +155,7 @@ pub(crate) fn finding(node: &NodeName, rule: &str, finding: &Finding) {
         // The word of almost every look at almost every node.
         Finding::Quiet => debug!(target: TARGET, kind = "detect", what, node, rule),
         Finding::Watching { .. } | Finding::Claim { .. } => {
-            debug!(target: TARGET, kind = "detect", what, node, rule, said = finding.brief());
+            debug!(target: TARGET, kind = "detect", what, node, rule, said = %Brief(|| finding.brief()));
         }
     }
 }
@@ -152,10 +171,10 @@ pub(crate) fn gates(claim: &Claim, view: &Snapshot, policy: &Policy, now: Tick) 
         match answer {
             Gate::Open => debug!(target: TARGET, kind = "gate", what, node, answer = "open"),
             Gate::Closed { why, .. } => {
-                debug!(target: TARGET, kind = "gate", what, node, answer = "closed", reason = why.name(), said = why.brief());
+                debug!(target: TARGET, kind = "gate", what, node, answer = "closed", reason = why.name(), said = %Brief(|| why.brief()));
             }
             Gate::Refused(why) => {
-                debug!(target: TARGET, kind = "gate", what, node, answer = "refused", reason = why.name(), said = why.brief());
+                debug!(target: TARGET, kind = "gate", what, node, answer = "refused", reason = why.name(), said = %Brief(|| why.brief()));
             }
         }
     }

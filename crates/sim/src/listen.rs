@@ -4,13 +4,13 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tracing::field::{Field, Visit};
 use tracing::span::{Attributes, Id, Record};
 use tracing::{Event, Metadata, Subscriber};
 
-use crate::trace::{Did, Trace};
+use crate::trace::{Did, News, Trace};
 
 /// Where operators tell what they decide.
 const DECIDED: &str = "palisade::decided";
@@ -25,7 +25,7 @@ pub(crate) struct Listener {
 #[derive(Default)]
 struct Spans {
     made: u64,
-    names: BTreeMap<u64, String>,
+    names: BTreeMap<u64, Arc<str>>,
     entered: Vec<u64>,
 }
 
@@ -38,10 +38,10 @@ impl Listener {
         self.spans.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn speaker(&self) -> String {
+    fn speaker(&self) -> Arc<str> {
         let spans = self.spans();
         let name = spans.entered.last().and_then(|id| spans.names.get(id));
-        name.map_or_else(|| "palisade".to_owned(), Clone::clone)
+        name.map_or_else(|| "palisade".into(), Arc::clone)
     }
 }
 
@@ -56,7 +56,7 @@ impl Subscriber for Listener {
         let mut spans = self.spans();
         spans.made += 1;
         let id = spans.made;
-        spans.names.insert(id, said.take("by"));
+        spans.names.insert(id, said.take("by").into());
         Id::from_u64(id)
     }
 
@@ -65,11 +65,26 @@ impl Subscriber for Listener {
     fn record_follows_from(&self, _: &Id, _: &Id) {}
 
     fn event(&self, event: &Event<'_>) {
+        let decided = event.metadata().target() == DECIDED;
+        let mut news = News::First;
+        if decided {
+            // Most of what is said is what was said before: a glance, without taking anything down, is enough for that.
+            let mut glance = Glance::default();
+            event.record(&mut glance);
+            if glance.repeats {
+                let mut about = glance.about;
+                about.take_in(&self.speaker());
+                news = self.trace.news(about.0, glance.word.0);
+            }
+        }
+        if news == News::Known {
+            return;
+        }
         let mut said = Said::default();
         event.record(&mut said);
         let speaker = self.speaker();
-        if event.metadata().target() == DECIDED {
-            decided(&self.trace, &speaker, said);
+        if decided {
+            tell(&self.trace, &speaker, said, news);
         } else {
             logged(&self.trace, &speaker, said);
         }
@@ -108,19 +123,64 @@ impl Visit for Said {
     }
 }
 
-fn decided(trace: &Trace, speaker: &str, mut said: Said) {
+/// A hash of words (FNV-1a).
+#[derive(Clone, Copy)]
+struct Words(u64);
+
+impl Default for Words {
+    fn default() -> Self {
+        Self(0xcbf2_9ce4_8422_2325)
+    }
+}
+
+impl Words {
+    fn take_in(&mut self, word: &str) {
+        // A byte that is in no text stands between two words.
+        for byte in word.bytes().chain([0xff]) {
+            self.0 = (self.0 ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);
+        }
+    }
+}
+
+/// What is said of what, as hashes. The kind is always said first.
+#[derive(Default)]
+struct Glance {
+    /// It is said on every look, whether it has changed or not.
+    repeats: bool,
+    /// The word itself is what is found, and not what it is about.
+    names_what: bool,
+    about: Words,
+    word: Words,
+}
+
+impl Visit for Glance {
+    fn record_str(&mut self, field: &Field, value: &str) {
+        match field.name() {
+            "kind" => {
+                self.repeats = matches!(value, "gate" | "wait" | "detect" | "witness");
+                self.names_what = matches!(value, "wait" | "detect");
+                self.about.take_in(value);
+            }
+            "what" if self.names_what => self.word.take_in(value),
+            "what" | "node" | "rule" => self.about.take_in(value),
+            _ => self.word.take_in(value),
+        }
+    }
+
+    /// What has to be put into words first only explains the rest.
+    fn record_debug(&mut self, _: &Field, _: &dyn fmt::Debug) {}
+}
+
+fn tell(trace: &Trace, speaker: &str, mut said: Said, news: News) {
     let (kind, what, node) = (said.take("kind"), said.take("what"), said.take("node"));
     let (reason, words) = (said.take("reason"), said.take("said"));
-    let news = |about: &str, word: &str, well: &str| trace.is_news(format!("{speaker} {node} {about}"), word, well);
     let line = |did, text: String| trace.add(None, speaker, did, &node, text);
     match kind.as_str() {
         "gate" => {
             let answer = said.take("answer");
+            trace.reached(format!("gate/{what} {answer}"));
             if answer != "open" {
                 trace.reached(format!("hold/{reason}"));
-            }
-            trace.reached(format!("gate/{what} {answer}"));
-            if news(&format!("gate {what}"), &format!("{answer} {reason}"), "open ") && answer != "open" {
                 line(Did::Decided, format!("{node}: gate {what} {answer}: {words}"));
             }
         }
@@ -129,28 +189,20 @@ fn decided(trace: &Trace, speaker: &str, mut said: Said) {
             trace.reached(format!("effect/{what}"));
             line(Did::Decided, joined(&format!("{node}: {what}"), &[&reason, &words]));
         }
-        "wait" => {
-            if news("wait", &what, "") {
-                line(Did::Decided, format!("{node}: waits, {what}: {words}"));
-            }
-        }
+        "wait" => line(Did::Decided, format!("{node}: waits, {what}: {words}")),
         "answer" => {
             trace.reached(format!("request/{what}"));
             line(Did::Decided, format!("{node}: the request is {what}: {words}"));
         }
         "request-effect" => trace.reached(format!("request-effect/{what}")),
+        // Before anything was said of a node, all is well with it.
+        "detect" if news == News::First && what == "Quiet" => {}
         "detect" => {
-            let rule = said.take("rule");
-            if news(&format!("detect {rule}"), &what, "Quiet") {
-                let found = if words.is_empty() { &what } else { &words };
-                line(Did::Saw, joined(&format!("{node}: {rule}"), &[found]));
-            }
+            let found = if words.is_empty() { &what } else { &words };
+            line(Did::Saw, joined(&format!("{node}: {}", said.take("rule")), &[found]));
         }
-        "witness" => {
-            if news(&format!("witness {what}"), &words, "Alive") {
-                line(Did::Saw, format!("{node}: {what} says {words}"));
-            }
-        }
+        "witness" if news == News::First && words == "alive" => {}
+        "witness" => line(Did::Saw, format!("{node}: {what} says {words}")),
         _ => line(Did::Saw, format!("{node}: {what}: {words}")),
     }
 }

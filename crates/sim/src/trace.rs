@@ -78,6 +78,17 @@ impl fmt::Display for Line {
     }
 }
 
+/// What a word that is said again and again tells.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum News {
+    /// Nobody has spoken of this before.
+    First,
+    /// It is another word than the last.
+    Changed,
+    /// Nothing.
+    Known,
+}
+
 /// The trace of one run, in the hands of everybody who adds to it.
 #[derive(Clone, Default)]
 pub(crate) struct Trace(Arc<Shared>);
@@ -102,7 +113,7 @@ struct Book {
     hash: truth::Trace,
     reached: BTreeMap<String, u64>,
     /// The last word on something that is told only when it changes.
-    known: BTreeMap<String, String>,
+    known: BTreeMap<u64, u64>,
     /// Which pod a process belongs to, by UID.
     pods: BTreeMap<Name, Name>,
     broken: Vec<(u64, String)>,
@@ -218,14 +229,13 @@ impl Trace {
         *self.book().reached.entry(key).or_default() += 1;
     }
 
-    /// Whether this word on something differs from the last one; before anything is said of it, all is well.
-    pub(crate) fn is_news(&self, about: String, word: &str, well: &str) -> bool {
-        let mut book = self.book();
-        if book.known.get(&about).map_or(well, String::as_str) == word {
-            return false;
+    /// What a word on something tells, by the hashes of both.
+    pub(crate) fn news(&self, about: u64, word: u64) -> News {
+        match self.book().known.insert(about, word) {
+            None => News::First,
+            Some(known) if known == word => News::Known,
+            Some(_) => News::Changed,
         }
-        book.known.insert(about, word.to_owned());
-        true
     }
 
     /// The name of a kind.
