@@ -29,7 +29,7 @@ impl Acts {
             if change.key.kind != Kind::LEASE && change.by.name().starts_with("palisade") {
                 let mut done = by_write.lock();
                 done.count += 1;
-                done.last_by = change.by.name().to_owned();
+                change.by.name().clone_into(&mut done.last_by);
                 let kind = store.registry().get(change.key.kind).map_or("?", |known| &*known.name);
                 let verb = match (&change.old, &change.new) {
                     (None, _) => "create",

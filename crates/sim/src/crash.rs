@@ -34,8 +34,8 @@ pub struct Crashed {
     pub acts: u64,
 }
 
-const CALM: Duration = Duration::from_secs(120);
-const HEALED: Duration = Duration::from_secs(180);
+const CALM: Duration = Duration::from_mins(2);
+const HEALED: Duration = Duration::from_mins(3);
 /// Two boots, the return checks, and a second try of everything.
 const LIMIT: Duration = Duration::from_mins(12);
 

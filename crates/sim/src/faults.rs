@@ -580,24 +580,21 @@ impl Episode<'_> {
 
     fn bmc(&mut self, trouble: Trouble) {
         let node = self.node.clone();
-        let behaviour = match trouble {
+        let behaviour = if trouble == Trouble::LyingBmc {
             // Where its kubelet can still be asked; one that lies for ever and alone cannot be unmasked.
-            Trouble::LyingBmc => {
-                self.push(0, Fault::Cut(node.clone(), Link::Api));
-                let healed = 60 + self.dice.below(200);
-                self.push(healed, Fault::Heal(node.clone(), Link::Api));
-                Behaviour::SaysOff
-            }
-            _ => {
-                self.fail();
-                match self.dice.below(6) {
-                    0 => Behaviour::Silent,
-                    1 => Behaviour::Unreachable,
-                    2 => Behaviour::Refuses(500),
-                    3 => Behaviour::AcceptsOnly,
-                    4 => Behaviour::Slow(self.secs(1, 6)),
-                    _ => Behaviour::Late(self.secs(2, 30)),
-                }
+            self.push(0, Fault::Cut(node.clone(), Link::Api));
+            let healed = 60 + self.dice.below(200);
+            self.push(healed, Fault::Heal(node.clone(), Link::Api));
+            Behaviour::SaysOff
+        } else {
+            self.fail();
+            match self.dice.below(6) {
+                0 => Behaviour::Silent,
+                1 => Behaviour::Unreachable,
+                2 => Behaviour::Refuses(500),
+                3 => Behaviour::AcceptsOnly,
+                4 => Behaviour::Slow(self.secs(1, 6)),
+                _ => Behaviour::Late(self.secs(2, 30)),
             }
         };
         self.push(0, Fault::Bmc(node.clone(), behaviour));

@@ -104,7 +104,7 @@ mod tests {
         let task = tokio::spawn(Process::new(body, strings.clone()));
         tokio::time::sleep(Duration::from_millis(1500)).await;
         strings.stop();
-        tokio::time::sleep(Duration::from_secs(60)).await;
+        tokio::time::sleep(Duration::from_mins(1)).await;
         assert_eq!((told.try_recv().ok(), told.try_recv().ok()), (Some(0), None));
         strings.go_on();
         task.await.expect("it ends");
