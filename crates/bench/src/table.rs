@@ -70,7 +70,7 @@ mod tests {
     #[test]
     fn a_figure_says_how_far_it_is_from_its_goal() {
         let line = Figure::new("memory", 144.0, "MiB").at_most(96.0).to_string();
-        assert!(line.ends_with("144 MiB     96.0 MiB  1.50 of the goal"), "{line}");
+        assert!(line.ends_with("144 MiB    96.0 MiB  1.50 of the goal"), "{line}");
     }
 
     #[test]
