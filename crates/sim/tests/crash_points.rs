@@ -8,6 +8,7 @@ use palisade_sim::crash::{Story, crashed_after};
 fn every_point(story: Story, replicas: usize) {
     let whole = crashed_after(story, replicas, &[]);
     assert!(whole.broken.is_empty(), "{story:?} without a crash: {:#?}", whole.broken);
+    assert!(whole.moved, "{story:?} without a crash does not move the database");
     assert!(whole.acts > 20, "a failover is more than {} acts", whole.acts);
     let mut broken = Vec::new();
     let every = std::env::var("PALISADE_CRASH_POINTS").is_ok_and(|which| which == "every");
@@ -15,6 +16,9 @@ fn every_point(story: Story, replicas: usize) {
     let points: Vec<u64> = (1..=whole.acts).step_by(step).collect();
     for &point in &points {
         let run = crashed_after(story, replicas, &[point]);
+        if !run.moved {
+            println!("{point} ({}): the database came back with its node instead of being moved", run.after);
+        }
         if !run.broken.is_empty() {
             broken.push(format!("{point} ({}): {}", run.after, run.broken.join("; ")));
         }

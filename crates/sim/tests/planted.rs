@@ -19,7 +19,6 @@ fn every_planted_bug_is_found_by_its_seed() {
         }
     }
     assert!(missed.is_empty(), "not found: {missed:#?}");
-    assert!(RECORDED.len() >= 24);
 }
 
 #[test]
