@@ -102,7 +102,7 @@ pub(crate) const TIERS: &[Tier] = &[
     },
     Tier {
         name: "seeds",
-        shows: "the promises, by the truth, in 2,000 runs in virtual time with everything going wrong, and after every crash; that the runs reach everything, and would see a bug",
+        shows: "the promises, by the truth, in 800 runs in virtual time with everything going wrong, and after every crash; that the runs reach everything, and would see a bug",
         needs: &[],
         steps: &[
             step(cargo(&["build", "--release", "-p", "palisade"]), Counts::Nothing),
@@ -116,7 +116,7 @@ pub(crate) const TIERS: &[Tier] = &[
                     "--",
                     "sim",
                     "--seeds",
-                    "1..2000",
+                    "1..800",
                     "--coverage",
                 ]),
                 counts: Counts::Tests,

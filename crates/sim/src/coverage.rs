@@ -29,9 +29,13 @@ const NOT_YET: &[(&str, &str)] = &[
     ("transition/Final -> PoweringOn", NOBODY_HOLDS_OFF),
     ("transition/New -> Failed", "every kubelet reports its boot"),
     ("request/Rejected", ONLY_OURS),
+    ("request/Failed", NOT_FOUND),
+    ("request-effect/ReadFence", NOT_FOUND),
+    ("hold/ApiStale", NOT_FOUND),
+    ("hold/LedgerForeign", "a policy that is made anew has no ledger at all"),
+    ("hold/TooSoon", NO_PACE),
+    ("hold/RateReached", NO_PACE),
     ("request-effect/Delete", "requests are kept as history for longer than a run"),
-    ("gate/mode closed", MODE),
-    ("gate/dry-run closed", MODE),
     ("gate/grace closed", "the default policy gives no grace, and no request asks for one"),
     ("gate/quorum closed", NO_CONTROL_PLANE),
     ("gate/storage closed", NO_PROVIDER),
@@ -41,8 +45,6 @@ const NOT_YET: &[(&str, &str)] = &[
     ("gate/approval closed", "the default policy wants no approval"),
     ("gate/origin refused", ONLY_OURS),
     ("hold/NamespaceNotAllowed", ONLY_OURS),
-    ("hold/Paused", MODE),
-    ("hold/DryRun", MODE),
     ("hold/NodeBeingDeleted", "a Node has no finalizers here: it is there or gone"),
     ("hold/ExcludedByLabel", NOBODY_MARKS),
     ("hold/InMaintenance", NOBODY_MARKS),
@@ -63,10 +65,11 @@ const NOT_YET: &[(&str, &str)] = &[
     ("effect/DeleteNode", "no config asks for the Node to be deleted"),
 ];
 
+const NOT_FOUND: &str = "no fault leads there yet";
+const NO_PACE: &str = "the default budget has neither spacing nor rate";
 const POWER_FIRST: &str = "the config isolates by power, so no power step follows";
 const NOBODY_HOLDS_OFF: &str = "nobody asks for a machine to stay off";
 const ONLY_OURS: &str = "only our own detectors make requests, for nodes that are there";
-const MODE: &str = "the policy always enforces";
 const NO_CONTROL_PLANE: &str = "no node has a control-plane role";
 const NO_PROVIDER: &str = "there is no storage provider yet";
 const NO_KDUMP: &str = "no machine writes kernel dumps yet";

@@ -7,9 +7,9 @@
 use std::time::Duration;
 
 use palisade_api::names;
+use palisade_cluster::Shape;
 use palisade_cluster::machines::machine::Link;
 use palisade_cluster::workloads::Claim;
-use palisade_cluster::Shape;
 use palisade_scenarios::embedded::Embedded;
 
 use crate::acts::Acts;
