@@ -1,6 +1,6 @@
 //! Beside: what the operator does while its loop goes on: requests, devices, witnesses.
 //!
-//! Promise: all of it is part of the one future that [`run`](crate::run) is. Whoever drops that future ends the process at the
+//! Promise: all of it is part of the one future that `run` is. Whoever drops that future ends the process at the
 //! very await where each thing stands, and whoever does not poll it stops all of it: nothing of an operator outlives it.
 
 use std::future::Future;

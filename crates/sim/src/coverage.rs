@@ -1,7 +1,7 @@
 //! Coverage: what CI's seeds have to reach, and what they cannot reach yet.
 //!
 //! Promise: what has to be reached is derived from `core`'s own lists, so that a new phase, gate, reason or effect is asked
-//! for by itself. What cannot be reached yet is in [`NOT_YET`] with its reason; once it is reached, that entry is wrong and
+//! for by itself. What cannot be reached yet is in `NOT_YET` with its reason; once it is reached, that entry is wrong and
 //! fails too.
 
 use std::collections::BTreeMap;
