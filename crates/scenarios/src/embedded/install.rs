@@ -1,15 +1,20 @@
 //! Embedded / install: what an administrator applies: CRDs, the namespace, one FenceTemplate, one FenceConfig, and Secrets.
 
+use std::sync::LazyLock;
+
 use palisade_api::names;
 use palisade_cluster::Cluster;
 use palisade_cluster::api::Kind;
 use serde_json::{Value, json};
 
+/// The same for every world of a process: to make them from the types takes as long as a minute of virtual time.
+static CRDS: LazyLock<Vec<Value>> =
+    LazyLock::new(|| palisade_api::crds().iter().map(|crd| serde_json::to_value(crd).unwrap_or_default()).collect());
+
 /// The CSI-independent part of an installation on bare metal: every node has a BMC that speaks Redfish.
 pub(super) fn everything(cluster: &Cluster, nodes: usize) {
-    for crd in palisade_api::crds() {
-        let object = serde_json::to_value(&crd).unwrap_or_default();
-        create(cluster, Kind::CUSTOM_RESOURCE_DEFINITION, object);
+    for object in CRDS.iter() {
+        create(cluster, Kind::CUSTOM_RESOURCE_DEFINITION, object.clone());
     }
     create(cluster, Kind::NAMESPACE, json!({ "metadata": { "name": names::SYSTEM_NAMESPACE } }));
     for number in 1..=nodes {
