@@ -409,7 +409,7 @@ fn fence_uid(node: usize, made: u8) -> Uid {
 }
 
 fn entry(node: usize, grant: u32) -> Entry {
-    Entry { node: node_name(node), node_uid: Uid::from("node"), control_plane: false, grant }
+    Entry { node: node_name(node), control_plane: false, grant }
 }
 
 impl Model for LedgerWorld {

@@ -1,18 +1,38 @@
-//! Model / worlds: which worlds there are, and how far each is explored by default and in full.
+//! Model / worlds: which worlds there are, and how far each is explored by default, in full and at its widest.
 //!
 //! The default is what a desk bears: a minute on two cores. Every world is there, reaches what it is about, and catches its mutations.
-//! Left to `PALISADE_MODEL=full`: a crash, a fault and a change of the leader in one and the same run (by default at most two
-//! meet), a second crash or change of the leader, more than one attempt or fence but for Jobs and a lost storage fence, and the
-//! ledger's retries and a policy made anew under two operators at once.
+//! Left to `PALISADE_MODEL=full`, which CI runs in minutes: a crash, a fault and a change of the leader in one and the same run (by
+//! default at most two meet), more than one attempt or fence but for Jobs and a lost storage fence, and the ledger's retries
+//! and a policy made anew under two operators at once. Left to `PALISADE_MODEL=widest`, which `cargo xtask soak` runs in
+//! a quarter of an hour: a second crash or change of the leader, and the worlds of many millions of states.
 
 use palisade_core::observe::Owner;
 
 use crate::ledger;
 use crate::setup::{Besides, Bounds, How, Members, Setup, Successor, Until};
 
-/// Whether the wide bounds are asked for.
-fn full() -> bool {
-    std::env::var("PALISADE_MODEL").is_ok_and(|word| word == "full")
+/// How far the worlds are explored.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Depth {
+    Default,
+    Full,
+    Widest,
+}
+
+/// How far is asked for; a word that nobody knows must not pass for a wide run.
+fn depth() -> Depth {
+    match std::env::var("PALISADE_MODEL").as_deref() {
+        Err(_) => Depth::Default,
+        Ok("full") => Depth::Full,
+        Ok("widest") => Depth::Widest,
+        Ok(other) => panic!("PALISADE_MODEL is {other:?}; it may be full or widest, or not set"),
+    }
+}
+
+/// The bounds of that depth: wider ones are run besides the narrower.
+fn bounds<B: Copy>(default: &[B], full: &[B], widest: &[B]) -> Vec<B> {
+    let deep = [(Depth::Default, default), (Depth::Full, full), (Depth::Widest, widest)];
+    deep.into_iter().filter(|(at, _)| *at <= depth()).flat_map(|(_, bounds)| bounds).copied().collect()
 }
 
 fn base(name: &'static str, how: How) -> Setup {
@@ -48,10 +68,9 @@ const PLAIN: Bounds = Bounds {
     generations: 1,
 };
 
-/// A world under its default bounds, or under the wide ones too.
-fn under(setup: &Setup, default: &[Bounds], wide: &[Bounds]) -> Vec<Setup> {
-    let wide = if full() { wide } else { &[] };
-    default.iter().chain(wide).map(|bounds| Setup { bounds: *bounds, ..setup.clone() }).collect()
+/// A world under its bounds.
+fn under(setup: &Setup, default: &[Bounds], full: &[Bounds], widest: &[Bounds]) -> Vec<Setup> {
+    bounds(default, full, widest).into_iter().map(|bounds| Setup { bounds, ..setup.clone() }).collect()
 }
 
 /// A StatefulSet pod, one BMC, and somebody else who switches the machine on at any time. The kubelet starts its pods and
@@ -61,12 +80,8 @@ pub(crate) fn power() -> Vec<Setup> {
     under(
         &base("power", How::Power),
         &[Bounds { crashes: 1, faults: 1, ..race }, Bounds { handovers: 1, faults: 1, ..race }],
-        &[
-            Bounds { handovers: 1, crashes: 1, faults: 1, ..race },
-            Bounds { handovers: 2, ..race },
-            Bounds { handovers: 1, crashes: 2, faults: 1, outside_ons: 1, ..race },
-            Bounds { handovers: 2, faults: 1, ..race },
-        ],
+        &[Bounds { handovers: 1, crashes: 1, faults: 1, ..race }, Bounds { handovers: 2, ..race }],
+        &[Bounds { handovers: 1, crashes: 2, faults: 1, ..race }, Bounds { handovers: 2, faults: 1, ..race }],
     )
 }
 
@@ -80,9 +95,9 @@ pub(crate) fn power_and_back() -> Vec<Setup> {
             Bounds { handovers: 1, ..circle },
             Bounds { faults: 1, ..circle },
             Bounds { attempts: 2, ..circle },
-            Bounds { crashes: 1, faults: 1, ..circle },
             Bounds { more_fences: 1, ..circle },
         ],
+        &[Bounds { crashes: 1, faults: 1, ..circle }],
     )
 }
 
@@ -93,6 +108,7 @@ pub(crate) fn power_with_evictions() -> Vec<Setup> {
         &Setup { until: Until::Closed, ..base("power with evictions", How::Power) },
         &[evicted],
         &[Bounds { crashes: 1, outside_ons: 0, ..evicted }],
+        &[],
     )
 }
 
@@ -102,11 +118,8 @@ pub(crate) fn storage() -> Vec<Setup> {
     under(
         &Setup { until: Until::Closed, ..base("storage", How::Storage) },
         &[Bounds { handovers: 1, ..partition }, Bounds { faults: 1, ..partition }],
-        &[
-            Bounds { handovers: 1, faults: 1, ..partition },
-            Bounds { handovers: 1, crashes: 1, ..partition },
-            Bounds { crashes: 1, faults: 1, cuts: 1, heals: 2, ..partition },
-        ],
+        &[Bounds { handovers: 1, faults: 1, ..partition }, Bounds { handovers: 1, crashes: 1, ..partition }],
+        &[Bounds { crashes: 1, faults: 1, cuts: 1, heals: 2, ..partition }],
     )
 }
 
@@ -116,7 +129,8 @@ pub(crate) fn storage_with_reboots() -> Vec<Setup> {
     under(
         &Setup { until: Until::Closed, ..base("storage with reboots", How::Storage) },
         &[Bounds { cuts: 1, heals: 1, ..reboot }, Bounds { resets: 2, ..reboot }],
-        &[Bounds { posts: 2, heals: 1, ..reboot }, Bounds { resets: 2, posts: 2, ..reboot }],
+        &[Bounds { resets: 2, posts: 2, ..reboot }],
+        &[Bounds { posts: 2, heals: 1, ..reboot }],
     )
 }
 
@@ -126,10 +140,8 @@ pub(crate) fn storage_else_network() -> Vec<Setup> {
     under(
         &base("storage else network", How::StorageElseNetwork),
         &[Bounds { handovers: 1, faults: 1, ..lifted }],
-        &[
-            Bounds { handovers: 1, crashes: 1, faults: 1, ..lifted },
-            Bounds { handovers: 1, crashes: 1, faults: 2, ..lifted },
-        ],
+        &[Bounds { handovers: 1, crashes: 1, faults: 1, ..lifted }],
+        &[Bounds { handovers: 1, crashes: 1, faults: 2, ..lifted }],
     )
 }
 
@@ -139,11 +151,8 @@ pub(crate) fn group() -> Vec<Setup> {
     under(
         &Setup { members: Members::Two, ..base("group", How::Power) },
         &[Bounds { crashes: 1, ..race }],
-        &[
-            Bounds { crashes: 1, faults: 1, ..race },
-            Bounds { handovers: 1, crashes: 1, ..race },
-            Bounds { handovers: 1, faults: 1, ..race },
-        ],
+        &[Bounds { crashes: 1, faults: 1, ..race }, Bounds { handovers: 1, faults: 1, ..race }],
+        &[Bounds { handovers: 1, crashes: 1, ..race }],
     )
 }
 
@@ -154,6 +163,7 @@ pub(crate) fn group_that_grows() -> Vec<Setup> {
     under(
         &Setup { members: Members::SecondJoins, ..base("group that grows", How::Power) },
         &[race],
+        &[],
         &[Bounds { handovers: 1, ..race }],
     )
 }
@@ -164,7 +174,8 @@ pub(crate) fn replacing_owner() -> Vec<Setup> {
     under(
         &Setup { owner: Owner::Replaces, attach: false, ..base("replacing owner", How::Power) },
         &[Bounds { crashes: 1, ..race }, Bounds { handovers: 1, faults: 1, ..race }],
-        &[Bounds { handovers: 1, crashes: 1, faults: 1, ..race }, Bounds { handovers: 2, crashes: 1, ..race }],
+        &[Bounds { handovers: 1, crashes: 1, faults: 1, ..race }],
+        &[Bounds { handovers: 2, crashes: 1, ..race }],
     )
 }
 
@@ -174,11 +185,8 @@ pub(crate) fn jobs() -> Vec<Setup> {
     under(
         &Setup { until: Until::Closed, ..base("jobs", How::PowerByJob) },
         &[Bounds { handovers: 1, resets: 0, ..late }, Bounds { faults: 1, ..late }],
-        &[
-            Bounds { handovers: 1, ..late },
-            Bounds { handovers: 1, faults: 1, ..late },
-            Bounds { crashes: 1, faults: 1, ..late },
-        ],
+        &[Bounds { handovers: 1, ..late }, Bounds { crashes: 1, faults: 1, ..late }],
+        &[Bounds { handovers: 1, faults: 1, ..late }],
     )
 }
 
@@ -189,7 +197,8 @@ pub(crate) fn node_made_anew() -> Vec<Setup> {
     under(
         &base("node made anew", How::Power),
         &[healed],
-        &[Bounds { outside_ons: 1, ..anew }, Bounds { handovers: 1, ..healed }],
+        &[Bounds { outside_ons: 1, ..anew }],
+        &[Bounds { handovers: 1, ..healed }],
     )
 }
 
@@ -199,7 +208,8 @@ pub(crate) fn node_taken_over() -> Vec<Setup> {
     under(
         &Setup { successor: Successor::OtherMachine, ..base("node taken over", How::Power) },
         &[taken],
-        &[Bounds { handovers: 1, ..taken }, Bounds { outside_ons: 1, ..taken }],
+        &[Bounds { outside_ons: 1, ..taken }],
+        &[Bounds { handovers: 1, ..taken }],
     )
 }
 
@@ -210,6 +220,7 @@ pub(crate) fn out_of_service() -> Vec<Setup> {
         &Setup { besides: Besides::OutOfService, ..base("out of service", How::Power) },
         &[Bounds { crashes: 1, ..race }, Bounds { faults: 1, ..race }],
         &[Bounds { handovers: 1, faults: 1, ..race }, Bounds { crashes: 1, faults: 1, ..race }],
+        &[],
     )
 }
 
@@ -220,6 +231,7 @@ pub(crate) fn delete_node() -> Vec<Setup> {
         &Setup { besides: Besides::DeleteNode, ..base("delete the node", How::Power) },
         &[Bounds { crashes: 1, ..race }, Bounds { faults: 1, ..race }],
         &[Bounds { handovers: 1, faults: 1, ..race }, Bounds { crashes: 1, faults: 1, ..race }],
+        &[],
     )
 }
 
@@ -238,31 +250,24 @@ pub(crate) fn for_old_jobs() -> Setup {
 pub(crate) const LEDGER: ledger::Bounds =
     ledger::Bounds { operators: 2, crashes: 0, faults: 0, policies: 0, recoveries: 0, fences: 1, attempts: 1 };
 
-fn ledgers(default: &[ledger::Bounds], wide: &[ledger::Bounds]) -> Vec<ledger::Bounds> {
-    default.iter().chain(if full() { wide } else { &[] }).copied().collect()
-}
-
 /// ... with everything that may go wrong, one at a time.
 pub(crate) fn ledger() -> Vec<ledger::Bounds> {
     let plain = LEDGER;
-    ledgers(
+    bounds(
         &[ledger::Bounds { faults: 1, ..plain }],
-        &[
-            ledger::Bounds { attempts: 2, ..plain },
-            ledger::Bounds { crashes: 1, ..plain },
-            ledger::Bounds { recoveries: 1, fences: 2, ..plain },
-        ],
+        &[ledger::Bounds { attempts: 2, ..plain }, ledger::Bounds { crashes: 1, ..plain }],
+        &[ledger::Bounds { recoveries: 1, fences: 2, ..plain }],
     )
 }
 
 /// ... and a fence that failed takes its slot again.
 pub(crate) fn ledger_with_retries() -> Vec<ledger::Bounds> {
     let retries = ledger::Bounds { attempts: 3, ..LEDGER };
-    ledgers(&[ledger::Bounds { operators: 1, crashes: 1, ..retries }], &[retries])
+    bounds(&[ledger::Bounds { operators: 1, crashes: 1, ..retries }], &[], &[retries])
 }
 
 /// ... and the FencePolicy is applied again, with an empty status.
 pub(crate) fn ledger_made_anew() -> Vec<ledger::Bounds> {
     let anew = ledger::Bounds { policies: 1, ..LEDGER };
-    ledgers(&[ledger::Bounds { operators: 1, crashes: 1, ..anew }], &[anew])
+    bounds(&[ledger::Bounds { operators: 1, crashes: 1, ..anew }], &[anew], &[])
 }
