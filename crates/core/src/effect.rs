@@ -9,6 +9,7 @@ use std::collections::BTreeSet;
 use crate::fence::{End, Fence};
 use crate::ident::{AttachmentRef, BootId, MethodName, PodRef, ResourceVersion, Uid, VolumeName};
 use crate::observe::{CallId, ReadId};
+use crate::planted::{self, Bug};
 use crate::reason::automaton::MoveReason;
 use crate::settings::Action;
 use crate::time::{Span, Tick};
@@ -197,7 +198,7 @@ impl MarkPod {
 
     /// The grace period, never zero: grace zero would be a removal.
     pub fn grace_seconds(&self) -> u32 {
-        self.grace.max(1)
+        if planted::is(Bug::MarkWithoutGrace) { 0 } else { self.grace.max(1) }
     }
 
     /// Checked immediately before sending.

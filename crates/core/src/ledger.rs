@@ -34,8 +34,6 @@ pub struct Ledger {
 pub struct Entry {
     /// The node that is fenced; the `NodeFence` has the same name.
     pub node: NodeName,
-    /// The UID of its Node object.
-    pub node_uid: Uid,
     /// It is a member of the control plane whose quorum the policy guards: of these there is one at a time.
     pub control_plane: bool,
     /// Which of the fence's slots this is: a fence that tries again takes another one.

@@ -1,14 +1,14 @@
 //! Beside: what the operator does while its loop goes on: requests, devices, witnesses.
 //!
-//! Promise: all of it is part of the one future that `run` is. Whoever drops that future ends the process at the
+//! Promise: all of it is part of the one future that [`run`](crate::run) is. Whoever drops that future ends the process at the
 //! very await where each thing stands, and whoever does not poll it stops all of it: nothing of an operator outlives it.
 
 use std::future::Future;
 use std::time::Duration;
 
-use futures_util::StreamExt;
 use futures_util::future::BoxFuture;
 use futures_util::stream::FuturesUnordered;
+use futures_util::{FutureExt, StreamExt};
 
 /// What is under way.
 #[derive(Default)]
@@ -22,11 +22,13 @@ impl Beside {
         self.under_way.push(Box::pin(work));
     }
 
-    /// Carries on with everything until one thing has ended; for ever, if there is nothing.
+    /// Carries on with everything until something has ended, and then takes along whatever else has ended by then: a thousand
+    /// answers of one moment are one turn. For ever, if there is nothing.
     pub(crate) async fn go_on(&mut self) {
         if self.under_way.next().await.is_none() {
             std::future::pending::<()>().await;
         }
+        while let Some(Some(())) = self.under_way.next().now_or_never() {}
     }
 
     /// Lets everything end that does so in time; the rest is dropped.
@@ -41,6 +43,16 @@ impl Beside {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn what_ends_together_is_one_step() {
+        let mut beside = Beside::default();
+        for seconds in [1, 1, 1, 2] {
+            beside.start(tokio::time::sleep(Duration::from_secs(seconds)));
+        }
+        beside.go_on().await;
+        assert_eq!(beside.under_way.len(), 1);
+    }
 
     #[tokio::test(start_paused = true)]
     async fn what_ends_in_time_is_waited_for_and_the_rest_is_dropped() {

@@ -2,11 +2,13 @@
 //!
 //! Promise (I3): an entry goes only if its fence was looked for, live, after the ledger that shows it was read.
 
+use std::collections::BTreeMap;
+
 use kube::ResourceExt;
 use kube::api::{Api, ListParams, PostParams};
 use palisade_api::{FencePolicy, NodeFence, names};
 use palisade_core::durable::write_ledger;
-use palisade_core::ident::Uid;
+use palisade_core::ident::{NodeName, Uid};
 use palisade_core::ledger::{Found, Ledger, LiveGet, ReadNumber, rebuild, sweep};
 use palisade_core::policy::Budget;
 use palisade_core::time::Span;
@@ -15,8 +17,15 @@ use crate::context::Context;
 use crate::effects::{ledger_of, live_fence};
 use crate::leader::Hold;
 
-/// Puts the ledger in order. `watched`: how much time passed under our eyes since the last time.
-pub(crate) async fn keep(context: Context, hold: Hold, budget: Budget, watched: Span) -> kube::Result<()> {
+/// Puts the ledger in order. `watched`: how much time passed under our eyes since the last time. `members`: whether a node
+/// belongs to the control plane; one that nobody knows is taken for a member, of which only one is fenced at a time.
+pub(crate) async fn keep(
+    context: Context,
+    hold: Hold,
+    budget: Budget,
+    watched: Span,
+    members: BTreeMap<NodeName, bool>,
+) -> kube::Result<()> {
     let policies: Api<FencePolicy> = Api::all(context.client.clone());
     let Some(mut policy) = policies.get_opt(names::POLICY_NAME).await? else { return Ok(()) };
     let uid = Uid::new(policy.uid().unwrap_or_default());
@@ -24,7 +33,10 @@ pub(crate) async fn keep(context: Context, hold: Hold, budget: Budget, watched: 
     let next = match ledger_of(&policy) {
         None => {
             let live = fences.list(&ListParams::default()).await?;
-            rebuild(&uid, &live.items.iter().map(live_fence).collect::<Vec<_>>())
+            let member = |fence: &NodeFence| {
+                members.get(&NodeName::from(fence.spec.node_name.as_str())).copied().unwrap_or(true)
+            };
+            rebuild(&uid, &live.items.iter().map(|fence| live_fence(fence, member(fence))).collect::<Vec<_>>())
         }
         Some(known) => {
             let swept = swept(&known, &fences).await?.unwrap_or_else(|| known.clone());

@@ -4,7 +4,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use palisade_api::NodeRemedy;
 use palisade_core::detect::Finding;
 use palisade_core::detect::lease::Others;
 use palisade_core::detect::sight::Sight;
@@ -12,18 +11,21 @@ use palisade_core::detect::witness::{Place, Witness};
 use palisade_core::ident::{NodeName, Uid};
 use palisade_core::request::Request;
 use palisade_core::request::filing::{Filed, Filing};
-use palisade_core::resolve::{Look, Rule, default_rules, rules, selects};
+use palisade_core::resolve::{Look, Rule};
 use palisade_core::snapshot::{WitnessKind, WitnessWord};
 use palisade_core::time::{Span, Tick};
 
 use crate::agenda::Agenda;
 use crate::decided;
+use crate::rulebook::Rulebook;
 use crate::view::{NodeTrack, View};
 
 /// How often a suspicious node's witnesses are asked.
 const ASK_AGAIN: Span = Span::secs(3);
 /// How often a healthy node's kubelet is looked at: a witness's silence counts only if it saw the node alive before.
 const PROBE_AGAIN: Span = Span::secs(20);
+/// By so much at most some are looked at later than others: thousands that were first seen together must not stay in step.
+const PROBE_SPREAD: u64 = 5_000;
 
 /// A claim that is to become a request.
 #[derive(Clone, Debug)]
@@ -51,6 +53,7 @@ pub(crate) struct Detect {
     sight: Option<Sight>,
     /// Since when whoever was not heard may have died with another, at the last look.
     early: Option<Tick>,
+    rules: Rulebook,
 }
 
 /// What a pass over the nodes comes to.
@@ -69,7 +72,6 @@ impl Detect {
     pub(crate) fn look(&mut self, view: &mut View, sight: Sight, now: Tick) -> Pass {
         let mut pass = Pass { looked: self.whom(view, sight, now), ..Pass::default() };
         let mut silent = Vec::new();
-        let remedies: Vec<(&str, &NodeRemedy)> = view.remedies.iter().map(|(name, one)| (name.as_str(), one)).collect();
         for node in pass.looked.clone() {
             let Some((track, facts)) = view.node(&node).and_then(|track| Some((track, track.facts.as_ref()?))) else {
                 self.forget(&node);
@@ -81,15 +83,15 @@ impl Detect {
             // The next renewal that will be missing, if it is.
             let mut turn = silence.ok().map(|silence| silence.began + silence.interval.times(silence.missed + 1));
             let mut findings = BTreeMap::new();
-            for rule in rules_for(&facts.labels, &remedies) {
-                let finding = found(&rule, &node, track, sight, now);
+            for rule in self.rules.rules_for(&facts.labels) {
+                let finding = found(rule, &node, track, sight, now);
                 decided::finding(&node, &rule.name, &finding);
                 if matches!(finding, Finding::Quiet) {
                     continue;
                 }
                 restless |= finding.ripens();
                 turn = Some(sooner(turn, finding.look_again(now)));
-                findings.insert(rule.name, finding);
+                findings.insert(rule.name.clone(), finding);
             }
             if track.lease_silent(&node, sight, now) {
                 silent.push(node.clone());
@@ -113,7 +115,11 @@ impl Detect {
         whom.extend(self.probes.due(now).cloned());
         // Who is late is among these.
         let early = early(&whom, view, sight, now);
-        let as_before = (self.sight, self.early) == (Some(sight), early) && !view.take_remedies_touched();
+        let other_rules = view.take_remedies_touched();
+        if other_rules {
+            self.rules = Rulebook::of(&view.remedies);
+        }
+        let as_before = (self.sight, self.early) == (Some(sight), early) && !other_rules;
         (self.sight, self.early) = (Some(sight), early);
         // A gap in our own sight, another rule, a death that others may have shared: these concern everybody.
         if !as_before {
@@ -129,7 +135,7 @@ impl Detect {
             None => self.turns.strike(node),
         }
         if let Some(last) = self.asked.get(&(node.clone(), WitnessKind::KubeletPort)) {
-            self.probes.set(node, *last + PROBE_AGAIN);
+            self.probes.set(node, *last + probe_again(node));
         }
         if restless {
             self.restless.insert(node.clone());
@@ -163,7 +169,7 @@ impl Detect {
         if late {
             ask(WitnessKind::BmcPower, ASK_AGAIN);
         }
-        ask(WitnessKind::KubeletPort, if late || unheard { ASK_AGAIN } else { PROBE_AGAIN });
+        ask(WitnessKind::KubeletPort, if late || unheard { ASK_AGAIN } else { probe_again(node) });
         if late || unheard {
             let again = now + ASK_AGAIN;
             pass.look_again = Some(pass.look_again.map_or(again, |known| known.min(again)));
@@ -183,23 +189,28 @@ impl Detect {
         self.findings.get(node).and_then(|of| of.get(rule)).cloned().unwrap_or(Finding::Quiet)
     }
 
+    /// Whether something is found, or was filed, that claims may come of.
+    pub(crate) fn claims_anything(&self) -> bool {
+        !self.findings.is_empty() || !self.filed.is_empty()
+    }
+
     /// Which claims become requests now. One open request of ours for a node is enough.
     pub(crate) fn claims(&mut self, view: &View, requests: &[Request], now: Tick) -> Vec<ToFile> {
         let mut file = Vec::new();
-        let remedies: Vec<(&str, &NodeRemedy)> = view.remedies.iter().map(|(name, one)| (name.as_str(), one)).collect();
         // Of whom nothing is found, and nothing was filed, nothing is to be filed.
         let concerned: BTreeSet<_> =
             self.findings.keys().chain(self.filed.keys().map(|(node, _)| node)).cloned().collect();
         for node in &concerned {
             let Some(facts) = view.node(node).and_then(|track| track.facts.as_ref()) else { continue };
             let mut claimed = false;
-            for rule in rules_for(&facts.labels, &remedies).into_iter().filter(|rule| rule.operation.is_some()) {
+            for rule in self.rules.rules_for(&facts.labels).into_iter().filter(|rule| rule.operation.is_some()) {
                 let finding = self.finding(node, &rule.name);
                 let filed = self.filed.entry((node.clone(), rule.name.clone())).or_default();
                 match filed.decide(&finding, &rule.name, &facts.uid, requests, now) {
                     Filing::File(why) if !claimed && !open(view, node) => {
                         claimed = true;
-                        file.push(ToFile { node: node.clone(), reason: why.name(), message: why.to_string(), rule });
+                        let (reason, message) = (why.name(), why.to_string());
+                        file.push(ToFile { node: node.clone(), reason, message, rule: rule.clone() });
                     }
                     Filing::File(_) | Filing::Open(_) | Filing::Answered(_) => claimed = true,
                     Filing::NoClaim => {}
@@ -228,6 +239,12 @@ fn early(whom: &BTreeSet<NodeName>, view: &View, sight: Sight, now: Tick) -> Opt
     late.max()
 }
 
+/// How long after the last look a healthy node's kubelet is looked at again.
+fn probe_again(node: &NodeName) -> Span {
+    let sum = node.as_str().bytes().fold(0_u64, |sum, byte| sum.wrapping_mul(31).wrapping_add(u64::from(byte)));
+    Span::millis(PROBE_AGAIN.as_millis() + sum.wrapping_mul(0x9e37_79b9_7f4a_7c15) % PROBE_SPREAD)
+}
+
 fn sooner(known: Option<Tick>, other: Tick) -> Tick {
     known.map_or(other, |known| known.min(other))
 }
@@ -253,18 +270,6 @@ fn found(rule: &Rule, node: &NodeName, track: &NodeTrack, sight: Sight, now: Tic
         }
         Look::Nothing => Finding::Quiet,
     }
-}
-
-/// The rules for a node: those of the remedies with the highest priority that select it; without any remedy, the built-in ones.
-fn rules_for(labels: &BTreeMap<String, String>, remedies: &[(&str, &NodeRemedy)]) -> Vec<Rule> {
-    if remedies.is_empty() {
-        return default_rules();
-    }
-    let selected = |remedy: &NodeRemedy| remedy.spec.node_selector.as_ref().is_none_or(|one| selects(one, labels));
-    let chosen: Vec<_> = remedies.iter().filter(|(_, remedy)| selected(remedy)).collect();
-    let highest = chosen.iter().map(|(_, remedy)| remedy.spec.priority).max();
-    let best = chosen.into_iter().filter(|(_, remedy)| Some(remedy.spec.priority) == highest);
-    best.flat_map(|(name, remedy)| rules(name, &remedy.spec)).collect()
 }
 
 #[cfg(test)]
@@ -355,7 +360,7 @@ mod tests {
         renew(&mut view, "n3", at(15));
         let pass = detect.look(&mut view, CLEAR, at(15));
         assert_eq!((pass.ask.len(), pass.look_again), (0, Some(Tick::at_millis(25_400))));
-        let pass = detect.look(&mut view, CLEAR, at(20));
+        let pass = detect.look(&mut view, CLEAR, at(25));
         assert_eq!(pass.ask.iter().map(|(node, _)| node.as_str()).collect::<Vec<_>>(), ["n1", "n2", "n3"]);
     }
 

@@ -77,6 +77,7 @@ pub(crate) async fn run(context: Context, hold: Hold, news: UnboundedSender<News
         context,
         hold,
         seen: None,
+        ours: None,
         leads: false,
     };
     loop {
@@ -105,6 +106,8 @@ struct Candidate {
     context: Context,
     hold: Hold,
     seen: Option<Sighting>,
+    /// The lease as we last wrote it, for as long as nobody else has.
+    ours: Option<Lease>,
     leads: bool,
 }
 
@@ -112,12 +115,18 @@ impl Candidate {
     /// One look: renew, wait, or take over.
     async fn look(&mut self) -> kube::Result<()> {
         let began = Instant::now();
-        let Some(lease) = self.leases.get_opt(LEASE).await? else {
+        // Whoever holds it renews what it wrote last: if anybody wrote in between, that is refused by its version, and the next
+        // look reads first.
+        let lease = match self.ours.take() {
+            Some(ours) => Some(ours),
+            None => self.leases.get_opt(LEASE).await?,
+        };
+        let Some(lease) = lease else {
             let lease = Lease {
                 metadata: ObjectMeta { name: Some(LEASE.to_owned()), ..ObjectMeta::default() },
                 spec: Some(self.spec(None)),
             };
-            self.leases.create(&PostParams::default(), &lease).await?;
+            self.ours = Some(self.leases.create(&PostParams::default(), &lease).await?);
             self.leads(began);
             return Ok(());
         };
@@ -126,7 +135,7 @@ impl Candidate {
         if holder == self.context.identity || holder.is_empty() || self.is_stale(&holder, &spec, began) {
             let taken = Lease { spec: Some(self.spec(Some(&spec))), ..lease };
             // By the version that was read: whoever else took it in between has won.
-            self.leases.replace(LEASE, &PostParams::default(), &taken).await?;
+            self.ours = Some(self.leases.replace(LEASE, &PostParams::default(), &taken).await?);
             self.leads(began);
         } else {
             self.leads = false;

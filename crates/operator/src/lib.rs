@@ -28,6 +28,7 @@ mod leader;
 mod native;
 mod news;
 mod requests;
+mod rulebook;
 mod run;
 mod snapshot;
 mod view;

@@ -71,11 +71,15 @@ pub(crate) struct Requests {
 }
 
 impl Requests {
-    /// Every request, in the words of `core`; one that cannot be read is left alone, and said so.
-    pub(crate) fn all(&mut self, view: &View) -> Vec<Request> {
+    /// Follows what is seen of every request; one that cannot be read is left alone, and said so.
+    pub(crate) fn follow(&mut self, view: &View) {
         self.lives.retain(|uid, _| view.requests.contains_key(uid));
         self.again.retain(|uid, _| view.requests.contains_key(uid));
         for (uid, object) in &view.requests {
+            let version = object.metadata.resource_version.as_deref().unwrap_or_default();
+            if self.lives.get(uid).is_some_and(|known| known.resource_version.as_str() == version) {
+                continue;
+            }
             match request(object) {
                 Ok(read) => {
                     let known = self.lives.remove(uid);
@@ -94,6 +98,10 @@ impl Requests {
                 }
             }
         }
+    }
+
+    /// Every request, in the words of `core`.
+    pub(crate) fn all(&self) -> Vec<Request> {
         self.lives.values().cloned().collect()
     }
 
@@ -154,9 +162,10 @@ impl Requests {
                 continue;
             }
             let node = request.node.clone();
-            let (fence, how) = match self.live_reads.remove(&node) {
-                Some(read) => (read, How::Live),
-                None => (view.fences.get(&node).cloned().map(Box::new), How::Cached),
+            let live = self.live_reads.remove(&node);
+            let (fence, how) = match &live {
+                Some(read) => (read.as_deref(), How::Live),
+                None => (view.fences.get(&node), How::Cached),
             };
             let seen = Seen {
                 node: match view.node(&node).and_then(|track| track.facts.as_ref()) {
@@ -164,7 +173,7 @@ impl Requests {
                     None => NodeSeen::Gone,
                 },
                 evidence: evidence(object, &node, view, detect),
-                fence: FenceSeen::Read { how, found: fence.as_deref().map(|fence| facts_of(fence, view)) },
+                fence: FenceSeen::Read { how, found: fence.map(|fence| facts_of(fence, view)) },
                 vet: match request.life {
                     Life::Pending => word(object, request, snapshot, policy, now),
                     Life::Attached { .. } | Life::Ended(_) => unasked(now),
@@ -172,12 +181,16 @@ impl Requests {
             };
             let step = request.clone().step(&seen, sight, now);
             decided::request(&step);
-            *request = step.request;
+            // What is remembered is what is on record, and the time that was watched since: a step counts when it is written.
+            if step.request.life == request.life {
+                (request.waited, request.ended_for) = (step.request.waited, step.request.ended_for);
+            }
             if let Some(at) = step.look_again {
                 look_again = Some(look_again.map_or(at, |known: Tick| known.min(at)));
             }
             if !step.effects.is_empty() {
                 self.busy.insert(uid.clone());
+                let fence = fence.cloned().map(Box::new);
                 decided.push(Decided { object: Box::new(object.clone()), effects: step.effects, fence });
             }
         }

@@ -23,6 +23,7 @@ use palisade_core::resolve::{self, Resolved, Wanted};
 use palisade_core::snapshot::{Snapshot, WitnessKind, WitnessWord, WorkloadView};
 use palisade_core::time::{Span, Tick};
 use palisade_core::vet::{Verdict, entry_for, vet};
+use tokio::sync::Semaphore;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
 use crate::beside::Beside;
@@ -48,6 +49,8 @@ const KEEP: Span = Span::secs(10);
 const KEEP_SOON: Span = Span::secs(1);
 /// A list is made again so long before it is out of date.
 const LIST_BEFORE: Span = Span::secs(10);
+/// So many kubelets are looked at together: thousands are due at once when the operator starts, and each look is a socket.
+const PROBES: usize = 128;
 /// How often history is looked through.
 const AGE: Span = Span::secs(60);
 /// How long what was begun may take when the operator is asked to stop: shorter than the leader's lease holds.
@@ -63,9 +66,10 @@ pub async fn run(context: Context, stop: impl Future<Output = ()>) {
     tokio::select! {
         biased;
         () = stop => {}
-        () = operator.serve(news) => {}
+        // Work is only done in the time that these two leave: who does not look, or loses the lease, may do nothing at all.
         () = leader::run(context.clone(), hold.clone(), sender.clone()) => {}
         () = watch::all(&context.client, &sender) => {}
+        () = operator.serve(news) => {}
     }
     operator.beside.finish(FINISH).await;
     leader::resign(&context, &hold).await;
@@ -87,6 +91,8 @@ struct Operator {
     workloads: Workloads,
     /// The picture that vetting looked at in the turn before, while somebody waits for a verdict.
     picture: Option<Snapshot>,
+    /// Seats for those who look at kubelets.
+    probing: Arc<Semaphore>,
     /// Nodes whose workload is being listed.
     listing: BTreeSet<NodeName>,
     policy_asked: bool,
@@ -115,6 +121,7 @@ impl Operator {
             fences: Fences::new(),
             workloads: Workloads::new(),
             picture: None,
+            probing: Arc::new(Semaphore::new(PROBES)),
             listing: BTreeSet::new(),
             policy_asked: false,
             aged: Tick::START,
@@ -341,13 +348,16 @@ impl Operator {
             if self.view.policy.is_none() {
                 self.make_policy();
             }
-            self.keep_ledger(&policy, now);
-            let all = self.requests.all(&self.view);
-            self.file(&all, now);
+            self.keep_ledger(&policy, sight, now);
+            self.requests.follow(&self.view);
             let old = now.since(self.aged) >= AGE;
-            if old {
-                self.aged = now;
-                self.age(&all);
+            if old || self.detect.claims_anything() {
+                let all = self.requests.all();
+                self.file(&all, now);
+                if old {
+                    self.aged = now;
+                    self.age(&all);
+                }
             }
             // In a quiet cluster nobody asks, and a picture of thousands of nodes need not be taken.
             if !self.fences.is_empty() || self.requests.any_open() || old {
@@ -506,7 +516,6 @@ impl Operator {
             return;
         }
         live.busy = true;
-        let node_uid = facts.map(|facts| facts.uid.clone()).unwrap_or_default();
         let hand = Hand {
             context: self.context.clone(),
             hold: self.hold.clone(),
@@ -516,7 +525,7 @@ impl Operator {
             listing: live.listing.clone(),
             facts: facts.cloned().map(Box::new),
             budget: policy.budget,
-            entry: entry_for(node, &node_uid, 0, snapshot, policy),
+            entry: entry_for(node, 0, snapshot, policy),
         };
         let (news, node) = (self.news.clone(), node.clone());
         self.beside.start(async move {
@@ -593,8 +602,10 @@ impl Operator {
         let news = self.news.clone();
         match kind {
             WitnessKind::KubeletPort => {
-                let look = self.context.probe.kubelet(&node);
+                let (look, seats) = (self.context.probe.kubelet(&node), Arc::clone(&self.probing));
                 self.beside.start(async move {
+                    // Nobody closes it; without a seat one would only be looked at earlier.
+                    let _seat = seats.acquire().await;
                     let word = look.await;
                     let _ = news.send(News::Witness { node, kind, word });
                 });
@@ -641,8 +652,16 @@ impl Operator {
         });
     }
 
+    /// Which nodes are members of the control plane, and which are not.
+    fn members(&self, policy: &Policy, sight: Sight, now: Tick) -> BTreeMap<NodeName, bool> {
+        let scene = Scene { view: &self.view, watch: &self.watch, workloads: &self.workloads, sight, now };
+        let picture = snapshot(scene);
+        let member = |node: &NodeName| (node.clone(), entry_for(node, 0, &picture, policy).control_plane);
+        self.view.nodes().keys().map(member).collect()
+    }
+
     /// The ledger is built at once where there is none, and put in order now and then.
-    fn keep_ledger(&mut self, policy: &Policy, now: Tick) {
+    fn keep_ledger(&mut self, policy: &Policy, sight: Sight, now: Tick) {
         let Some(object) = &self.view.policy else { return };
         let missing = ledger_of(object).is_none();
         let watched = now.since(self.kept);
@@ -652,8 +671,9 @@ impl Operator {
         (self.keeping, self.kept) = (true, now);
         let (context, hold, news) = (self.context.clone(), self.hold.clone(), self.news.clone());
         let budget = policy.budget;
+        let members = if missing { self.members(policy, sight, now) } else { BTreeMap::new() };
         self.beside.start(async move {
-            if let Err(why) = bookkeeping::keep(context, hold, budget, watched).await {
+            if let Err(why) = bookkeeping::keep(context, hold, budget, watched, members).await {
                 tracing::debug!(%why, "the ledger is put in order later");
             }
             let _ = news.send(News::Kept);

@@ -16,7 +16,7 @@ use serde::de::DeserializeOwned;
 use tokio::sync::mpsc::UnboundedSender;
 
 use crate::news::{News, NotUnderstood};
-use crate::view::{Change, LeanLease, LeanNode, NodeFacts, Seen, seen_lease};
+use crate::view::{Change, LeanNode, NodeFacts, Seen, seen_lease};
 
 /// A watch that is silent for so long is begun anew: a dead connection is noticed by nobody else.
 const TIMEOUT_SECONDS: u32 = 60;
@@ -33,14 +33,12 @@ pub(crate) async fn all(client: &kube::Client, news: &UnboundedSender<News>) {
         let facts = NodeFacts::read(&node);
         (NodeName::new(node.metadata.name.unwrap_or_default()), facts)
     };
-    let lease = |lease: LeanLease| {
-        let seen = seen_lease(&lease);
-        (NodeName::new(lease.metadata.name.unwrap_or_default()), seen)
-    };
     let leases = Api::namespaced(client.clone(), NODE_LEASES);
     let mut watches: FuturesUnordered<BoxFuture<'_, ()>> = FuturesUnordered::new();
+    let node = move |object| understood(object, news).map(node);
     watches.push(Box::pin(run(Api::all(client.clone()), news, node, Seen::Node)));
-    watches.push(Box::pin(run(leases, news, lease, Seen::Lease)));
+    // Most of what is seen is a renewal. It has nothing that could be misunderstood, and the guard would double its price.
+    watches.push(Box::pin(run(leases, news, |lease| Some(seen_lease(lease)), Seen::Lease)));
     watches.push(boxed(client, news, Seen::Request));
     watches.push(boxed(client, news, Seen::Fence));
     watches.push(boxed(client, news, Seen::Policy));
@@ -59,14 +57,16 @@ fn boxed<'a, K>(
 where
     K: kube::Resource<DynamicType = ()> + Clone + std::fmt::Debug + DeserializeOwned + Send + 'static,
 {
-    Box::pin(run(Api::all(client.clone()), news, Box::new, seen))
+    let kept = move |object: DeserializeGuard<K>| understood(object, news).map(Box::new);
+    Box::pin(run(Api::all(client.clone()), news, kept, seen))
 }
 
-/// Each object is reduced as it comes, so that a long list is never in memory as it came.
+/// Each object is reduced as it comes, so that a long list is never in memory as it came; nothing is left of one that is not
+/// understood.
 async fn run<K, T>(
-    api: Api<DeserializeGuard<K>>,
+    api: Api<K>,
     news: &UnboundedSender<News>,
-    reduce: impl Fn(K) -> T + Send,
+    reduce: impl Fn(K) -> Option<T> + Send,
     seen: impl Fn(Change<T>) -> Seen + Send,
 ) where
     K: kube::Resource<DynamicType = ()> + Clone + std::fmt::Debug + DeserializeOwned + Send + 'static,
@@ -83,16 +83,16 @@ async fn run<K, T>(
                 continue;
             }
             Ok(Event::InitApply(object)) => {
-                listing.extend(understood(object, news).map(&reduce));
+                listing.extend(reduce(object));
                 continue;
             }
             Ok(Event::InitDone) => Change::All(std::mem::take(&mut listing)),
-            Ok(Event::Apply(object)) => match understood(object, news) {
-                Some(object) => Change::Set(reduce(object)),
+            Ok(Event::Apply(object)) => match reduce(object) {
+                Some(object) => Change::Set(object),
                 None => continue,
             },
-            Ok(Event::Delete(object)) => match understood(object, news) {
-                Some(object) => Change::Gone(reduce(object)),
+            Ok(Event::Delete(object)) => match reduce(object) {
+                Some(object) => Change::Gone(object),
                 None => continue,
             },
             Err(why) => {

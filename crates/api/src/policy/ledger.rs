@@ -47,7 +47,7 @@ pub struct FencePolicyStatus {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[schemars(extend("x-kubernetes-validations" = [
-    rule("self.node == oldSelf.node && self.nodeUID == oldSelf.nodeUID && self.controlPlane == oldSelf.controlPlane",
+    rule("self.node == oldSelf.node && self.controlPlane == oldSelf.controlPlane",
         "entries: an entry belongs to one fence of one node; remove it and add another"),
     rule_at(".grant", "self.grant >= oldSelf.grant", "entries.grant: never falls"),
 ]))]
@@ -59,10 +59,6 @@ pub struct LedgerEntry {
     /// Name of its node.
     #[schemars(schema_with = "schema::object_name")]
     pub node: String,
-    /// UID of its node.
-    #[serde(rename = "nodeUID")]
-    #[schemars(schema_with = "schema::uid")]
-    pub node_uid: String,
     /// Whether the node belongs to the control plane.
     pub control_plane: bool,
     /// Which of the fence's slots this is: a fence that failed gives its slot back and takes another to try again.

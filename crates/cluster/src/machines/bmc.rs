@@ -84,6 +84,8 @@ pub struct Bmc {
     pub tells_hibernated: bool,
     /// Every reset that reached it, with the time.
     pub log: Vec<(Duration, Command)>,
+    /// When it last told anybody that the machine is off.
+    pub said_off: Option<Duration>,
     pub(crate) sessions: BTreeSet<String>,
     pub(crate) sessions_made: u64,
 }
@@ -97,6 +99,7 @@ impl Bmc {
             behaviour: Behaviour::Honest,
             tells_hibernated: false,
             log: Vec::new(),
+            said_off: None,
             sessions: BTreeSet::new(),
             sessions_made: 0,
         }

@@ -78,13 +78,17 @@ fn service_root() -> Value {
     })
 }
 
-fn show(world: &World, node: &Name) -> Value {
-    let (Some(machine), Some(bmc)) = (world.machines.get(node), world.bmcs.get(node)) else { return json!({}) };
+fn show(world: &mut World, node: &Name) -> Value {
+    let (Some(machine), Some(bmc)) = (world.machines.get(node), world.bmcs.get_mut(node)) else { return json!({}) };
+    let power = bmc.reports(machine.power);
+    if power == "Off" {
+        bmc.said_off = Some(world.now);
+    }
     let path = system_path(node);
     let names: Vec<&str> = RESETS.iter().map(|(name, _)| *name).collect();
     json!({
         "@odata.id": path, "@odata.type": "#ComputerSystem.v1_20_0.ComputerSystem", "Id": node.as_ref(),
-        "Name": node.as_ref(), "PowerState": bmc.reports(machine.power), "UUID": machine.uuid,
+        "Name": node.as_ref(), "PowerState": power, "UUID": machine.uuid,
         "SerialNumber": machine.serial, "SystemType": "Physical", "Status": {"State": "Enabled", "Health": "OK"},
         "Actions": {"#ComputerSystem.Reset": {
             "target": format!("{path}/Actions/ComputerSystem.Reset"), "ResetType@Redfish.AllowableValues": names,

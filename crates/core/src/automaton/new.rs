@@ -3,11 +3,13 @@
 //! New, healthy before any effect: closed. New, every gate open and a slot taken: the incarnation is read live, all old
 //! proofs are dropped, and the isolation step begins.
 
+use super::finish::give_slot_back;
 use super::{Next, Turn, crossing, held_slot, take_slot};
 use crate::fence::{End, Fence, Phase, Slot};
 use crate::ident::Incarnation;
 use crate::isolate::enter;
 use crate::observe::{LedgerSeen, Memory, NodeSeen, Observations, Vetted};
+use crate::planted::{self, Bug};
 use crate::reason::automaton::{FailReason, MoveReason, WaitReason};
 use crate::recover::returned;
 
@@ -16,7 +18,7 @@ pub(super) fn new(turn: &Turn<'_>, memory: &Memory) -> Next {
     if fence.stopped {
         return end_or_return(turn, End::Stopped, MoveReason::Stopped);
     }
-    if returned(seen) {
+    if returned(seen) && !planted::is(Bug::FencesTheRecovered) {
         return end_or_return(turn, End::NeverNeeded, MoveReason::RecoveredByItself);
     }
     let NodeSeen::There(node) = &seen.node else {
@@ -27,7 +29,10 @@ pub(super) fn new(turn: &Turn<'_>, memory: &Memory) -> Next {
         match seen.vetted {
             Vetted::Open => {}
             Vetted::Closed => {
-                return Next::Wait(WaitReason::VettingClosed, Some(turn.now + seen.release.look_again));
+                let wait = Next::Wait(WaitReason::VettingClosed, Some(turn.now + seen.release.look_again));
+                // It may wait for long: the budget of others must not wait with it. Not at once: each slot counts for the rate.
+                let for_long = turn.waited >= seen.release.look_again;
+                return if for_long { give_slot_back(turn).unwrap_or(wait) } else { wait };
             }
             Vetted::Refused => return end_or_return(turn, End::Refused, MoveReason::VettingRefused),
         }

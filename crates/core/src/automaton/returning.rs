@@ -48,12 +48,23 @@ pub(super) fn returning(turn: &Turn<'_>) -> Next {
     }
     let against = return_checks(fence, seen);
     match against.first() {
-        None => Next::Record(go(fence, Phase::Recovering(fence.first_run())), MoveReason::NodeReturned),
+        None => match heard_too_short(turn) {
+            Some(left) => Next::Wait(WaitReason::HeardTooShort { left }, Some(turn.now + left)),
+            None => Next::Record(go(fence, Phase::Recovering(fence.first_run())), MoveReason::NodeReturned),
+        },
         Some(_) if seen.pods.is_none() || seen.attachments.is_none() => {
             Next::Do(vec![Effect::ListPods], WaitReason::AwaitingPods)
         }
         Some(why) => Next::Wait(WaitReason::AwaitingReturn { why: why.to_string() }, Some(turn.now + Span::secs(5))),
     }
+}
+
+/// How much longer a machine that we switched off has to be seen well before that is believed. What shows it well now may be from
+/// before the off: its Ready is as old as its last status, and a renewal may have been seen late. While we wait, its lease
+/// moves or falls silent.
+fn heard_too_short(turn: &Turn<'_>) -> Option<Span> {
+    let left = turn.seen.settings.return_hold - turn.waited;
+    (turn.fence.isolated_by(IsolationKind::Power) && left > Span::ZERO).then_some(left)
 }
 
 fn not_healthy(turn: &Turn<'_>) -> Next {

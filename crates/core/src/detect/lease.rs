@@ -62,6 +62,9 @@ pub struct LeaseMemory {
     seen: Option<SeenLease>,
     changed: Tick,
     moved: Option<Tick>,
+    /// Whether the lease was watched for an earlier Node of this name, and how it was last seen then.
+    watched_before: bool,
+    before: Option<SeenLease>,
 }
 
 /// How long a lease has been silent.
@@ -113,10 +116,25 @@ impl LeaseMemory {
         let sign = |lease: &SeenLease| (lease.holder.clone(), lease.renewed.clone());
         if self.seen.as_ref().map(sign) != seen.as_ref().map(sign) {
             self.changed = now;
-            // What is seen for the first time has not moved under our eyes.
-            self.moved = self.seen.as_ref().map(|_| now).or(self.moved);
+            // What is seen for the first time has not moved under our eyes; what comes back has.
+            let other_than_before = self.before.as_ref().map(sign) != seen.as_ref().map(sign);
+            let moved = !self.is_unseen() || (self.watched_before && other_than_before);
+            self.moved = moved.then_some(now);
         }
         self.seen = seen;
+    }
+
+    /// Whether nothing was seen of it for this Node yet.
+    pub fn is_unseen(&self) -> bool {
+        self.seen.is_none() && self.moved.is_none()
+    }
+
+    /// What is left of it for another Node of the same name.
+    #[must_use]
+    pub fn of_another(self) -> Self {
+        let watched_before = self.watched_before || !self.is_unseen();
+        let before = if self.is_unseen() { self.before } else { self.seen };
+        Self { watched_before, before, ..Self::default() }
     }
 
     /// When this process last saw the lease move, for the snapshot; `None`: not since it started.
@@ -154,6 +172,10 @@ impl LeaseMemory {
     pub fn judge(&self, node: &NodeName, by: &LeaseThreshold, others: Others<'_>, sight: Sight, now: Tick) -> Finding {
         match self.silence(node, sight, now) {
             Err(unsure) => unsure,
+            // I6: a lease that nobody has seen move is not yet silent, and no sign of life either.
+            Ok(silence) if silence.missed == 0 && self.moved.is_none_or(|moved| moved < silence.began) => {
+                Finding::Watching { why: WatchReason::LeaseUnheard, until: silence.next() }
+            }
             Ok(silence) => silence.judge(by, others, now),
         }
     }

@@ -107,6 +107,7 @@ impl WatchReason {
             | Self::ConditionUnreadable { .. }
             | Self::LeaseAbsent
             | Self::LeaseNeverRenewed
+            | Self::LeaseUnheard
             | Self::LeaseOfAnother { .. }
             | Self::LeaseDurationAbsurd { .. } => false,
             Self::ConditionHolding { .. }
@@ -136,6 +137,7 @@ impl WatchReason {
             | Self::LeaseContradicted { .. }
             | Self::LeaseAbsent
             | Self::LeaseNeverRenewed
+            | Self::LeaseUnheard
             | Self::LeaseOfAnother { .. }
             | Self::LeaseDurationAbsurd { .. }
             | Self::StorageUnknown { .. }
@@ -222,10 +224,11 @@ pub struct NodeMemory {
 
 impl NodeMemory {
     /// Call with each sighting, before anything else is observed: a Node with another UID is another node, and nothing
-    /// that was seen of the old one counts. A new boot forgets the events, which told of the old kernel.
+    /// that was seen of the old one counts, but that its lease has moved since. A new boot forgets the events, which told of the old kernel.
     pub fn recognise(&mut self, uid: &Uid, boot: Option<&BootId>) {
         if self.uid != *uid {
-            *self = Self { uid: uid.clone(), ..Self::default() };
+            let lease = std::mem::take(&mut self.lease).of_another();
+            *self = Self { uid: uid.clone(), lease, ..Self::default() };
         }
         if boot.is_some() && self.boot.as_ref() != boot {
             if self.boot.is_some() {

@@ -23,7 +23,6 @@ fn write_entry(fence: &Uid, entry: &Entry) -> api::LedgerEntry {
     api::LedgerEntry {
         fence_uid: fence.to_string(),
         node: entry.node.to_string(),
-        node_uid: entry.node_uid.to_string(),
         control_plane: entry.control_plane,
         grant: entry.grant,
     }
@@ -38,12 +37,8 @@ pub fn read_ledger(status: &api::FencePolicyStatus) -> Result<Option<Ledger>, Un
         grants.push(Span::millis(age(millis)?));
     }
     let entries = status.entries.iter().map(|seen| {
-        let entry = Entry {
-            node: NodeName::from(seen.node.as_str()),
-            node_uid: Uid::from(seen.node_uid.as_str()),
-            control_plane: seen.control_plane,
-            grant: seen.grant,
-        };
+        let entry =
+            Entry { node: NodeName::from(seen.node.as_str()), control_plane: seen.control_plane, grant: seen.grant };
         (Uid::from(seen.fence_uid.as_str()), entry)
     });
     let entries = entries.collect();
@@ -56,7 +51,7 @@ mod tests {
 
     #[test]
     fn a_ledger_is_read_back_as_it_was_written() {
-        let entry = Entry { node: "n1".into(), node_uid: "u1".into(), control_plane: true, grant: 3 };
+        let entry = Entry { node: "n1".into(), control_plane: true, grant: 3 };
         let ledger = Ledger {
             policy_uid: "p1".into(),
             entries: [("f1".into(), entry)].into(),

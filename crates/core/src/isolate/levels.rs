@@ -8,7 +8,7 @@
 use crate::effect::{DeviceCall, Effect, ReadRequest};
 use crate::fence::{Fence, Isolation, IsolationKind, IsolationState, Run};
 use crate::ident::MethodName;
-use crate::observe::{CallId, CallOutcome, Memory, NodeSeen, Observations};
+use crate::observe::{CallId, CallOutcome, Memory, NodeSeen, Observations, ReadId};
 use crate::planted::{self, Bug};
 use crate::prove::{Class, Judged, PlugRead, Proof, ReadPath, Scope, judge, judge_for, read_off};
 use crate::reason::automaton::{FailReason, MoveReason, WaitReason};
@@ -138,7 +138,12 @@ fn cut_off(
 /// A device that cannot tell off from hibernated proves nothing unless the machine was seen running before our own off.
 fn look_before_off(run: Run, method: &Method, memory: &mut Memory, seen: &Observations, now: Tick) -> Option<RunNext> {
     let plugs = plugs_of(method);
-    let looked = memory.last_read.as_ref().filter(|(_, reads, _)| reads.iter().any(|read| read.method == method.name));
+    // I6: what an earlier attempt read says nothing of now; the machine may have gone to sleep since.
+    let of_now = |read: ReadId| read >= memory.phase_read;
+    let looked = memory
+        .last_read
+        .as_ref()
+        .filter(|(id, reads, _)| of_now(*id) && reads.iter().any(|read| read.method == method.name));
     match looked.map(|(_, reads, _)| judge(reads, &plugs, method.stable_off)) {
         Some(Judged::On) => {
             let seen_running = Run { seen_running: true, ..run };

@@ -111,11 +111,7 @@ pub fn judge(reads: &[PlugRead], wanted: &[(MethodName, Box<str>)], stable_off: 
 }
 
 fn said_off(sample: &Sample) -> bool {
-    match sample.seen {
-        Seen::Off => true,
-        Seen::On => false,
-        Seen::Unknown => planted::is(Bug::UnknownIsOff),
-    }
+    sample.seen == Seen::Off
 }
 
 /// Judges the reads of everything that a proof of this class rests on. Where all of it off means that the machine is off, the

@@ -106,6 +106,7 @@ reasons! {
         NothingToRelease => "isolated; no pod is left that the proofs cover",
         AwaitingTaint => "waiting for the Node's taints to change",
         AwaitingReturn { why: String } => "the node stays quarantined: {why}",
+        HeardTooShort { left: Span } => "the machine was switched off, and its node looks well; it is let in when it has looked so for {left} more",
         BackingOff { left: Span } => "backing off, {left} left",
         HeldForPerson => "held: a person has to resume",
         PodsNameTheNode => "the Node is gone, but pods still name it; the machine stays off until they are gone",

@@ -44,6 +44,8 @@ reasons! {
             "the node has no lease in kube-node-lease; its silence cannot be measured, and only its conditions count. Look whether its kubelet may write leases",
         LeaseNeverRenewed =>
             "the node's lease has no renewTime; its silence cannot be measured, and only the node's conditions count",
+        LeaseUnheard =>
+            "the node's lease has not been renewed since this replica began to watch; that is no silence yet, and no sign of life either",
         LeaseOfAnother { holder: Box<str> } =>
             "the node's lease is held by `{holder}`, not by the node itself; its renewals say nothing of this node. Look for two machines with one name",
         LeaseDurationAbsurd { seconds: i64, least: i64, most: i64 } =>

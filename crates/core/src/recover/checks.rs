@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 
 use crate::fence::{Fence, ReleaseState};
 use crate::ident::VolumeName;
-use crate::observe::{NodeLive, NodeSeen, Observations, PodSeen};
+use crate::observe::{Deletion, NodeLive, NodeSeen, Observations, PodSeen};
 use crate::planted::{self, Bug};
 use crate::reason::recover::ReturnReason;
 use crate::snapshot::Ready;
@@ -75,9 +75,13 @@ fn volumes_in_use(fence: &Fence, node: &NodeLive, seen: &Observations) -> Vec<Re
     used.map(|volume| ReturnReason::VolumeInUse { volume: volume.to_string() }).collect()
 }
 
-/// Volumes that pods of the node mount which were not released: those are there by right.
+/// Volumes that pods of the node mount which were not released: those are there by right. So is a pod whose release never got
+/// further than its intent, unless somebody has marked it since.
 fn mounted_by_right<'a>(fence: &Fence, seen: &'a Observations) -> BTreeSet<&'a VolumeName> {
-    let released = |pod: &PodSeen| fence.releases.iter().any(|release| release.pod.uid == pod.pod.uid);
+    let released = |pod: &PodSeen| {
+        let mut releases = fence.releases.iter().filter(|release| release.pod.uid == pod.pod.uid);
+        releases.any(|release| release.state > ReleaseState::Intended || pod.deletion != Deletion::No)
+    };
     let rightful = seen.pods.iter().flatten().filter(|pod| !pod.completed && !released(pod));
     rightful.flat_map(|pod| crate::release::volumes_of(pod, seen)).collect()
 }

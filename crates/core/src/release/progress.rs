@@ -210,7 +210,7 @@ impl Doing<'_> {
         self.effects.push(Effect::MarkPod(MarkPod {
             pod: release.pod.clone(),
             resource_version: pod.resource_version.clone(),
-            grace: if planted::is(Bug::MarkWithoutGrace) { 0 } else { pod.grace.max(1) },
+            grace: pod.grace,
             send_before: self.mark_before(release),
         }));
     }

@@ -213,9 +213,9 @@ pub fn walk(claim: &Claim, view: &Snapshot, policy: &Policy, now: Tick) -> Vec<(
 }
 
 /// What the ledger has to say of a node that is about to be fenced: by the same rule as the quorum gate.
-pub fn entry_for(target: &NodeName, node_uid: &Uid, grant: u32, view: &Snapshot, policy: &Policy) -> Entry {
+pub fn entry_for(target: &NodeName, grant: u32, view: &Snapshot, policy: &Policy) -> Entry {
     let control_plane = quorum::guards(target, view, policy);
-    Entry { node: target.clone(), node_uid: node_uid.clone(), control_plane, grant }
+    Entry { node: target.clone(), control_plane, grant }
 }
 
 /// All that a gate may look at.

@@ -58,7 +58,7 @@ fn the_ledger_is_told_of_a_member_exactly_where_its_quorum_is_guarded() {
     view.quorum = Some(QuorumView { members, age: Span::ZERO });
     let guarded = Policy::default();
     let unguarded = Policy { protect_quorum: false, ..Policy::default() };
-    let told = |node: &str, policy| entry_for(&node.into(), &"u".into(), 1, &view, policy).control_plane;
+    let told = |node: &str, policy| entry_for(&node.into(), 1, &view, policy).control_plane;
     assert!(told("n0", &guarded));
     assert!(!told("n2", &guarded));
     assert!(!told("n0", &unguarded));

@@ -136,7 +136,7 @@ impl World {
         let slots = next.entries.iter().map(|(fence, entry)| {
             let member = if entry.control_plane { "/control-plane" } else { "" };
             let again = if entry.grant > 1 { format!("/{}", entry.grant) } else { String::new() };
-            format!("{fence}/{}/{}{member}{again}", entry.node, entry.node_uid)
+            format!("{fence}/{}{member}{again}", entry.node)
         });
         let granted = next.grants.iter().map(ToString::to_string);
         let list = |parts: Vec<String>| if parts.is_empty() { "none".to_owned() } else { parts.join(",") };
@@ -167,10 +167,8 @@ fn uid(fact: &mut Fact) -> Result<Uid, String> {
 
 fn entry(fact: &mut Fact) -> Result<Entry, String> {
     let node = fact.text("node").ok_or_else(|| fact.wrong("node= is missing"))?;
-    let node_uid = Uid::new(fact.text("uid").unwrap_or(format!("uid-{node}")));
     Ok(Entry {
         node: NodeName::new(node),
-        node_uid,
         control_plane: fact.flag("control-plane"),
         grant: fact.value_or("grant", 1)?,
     })

@@ -419,7 +419,7 @@ impl World {
         let fence = Uid::new(fact.word("the fence")?);
         let node = NodeName::new(fact.text("node").ok_or_else(|| fact.wrong("node= is missing"))?);
         let control_plane = fact.flag("control-plane");
-        let entry = Entry { node_uid: Uid::new(format!("uid-{node}")), node, control_plane, grant: 1 };
+        let entry = Entry { node, control_plane, grant: 1 };
         let ledger = self.view.ledger.as_mut().ok_or_else(|| fact.wrong("there is no ledger"))?;
         ledger.entries.insert(fence, entry);
         Ok(())

@@ -1,10 +1,10 @@
 //! Effects / ledger: slots of the budget, by compare-and-swap on the policy's status.
 
-use kube::api::{Api, ListParams, PostParams};
+use kube::api::{Api, PostParams};
 use palisade_api::{FencePolicy, NodeFence, names};
 use palisade_core::durable::{read_ledger, write_ledger};
 use palisade_core::ident::{NodeName, Uid};
-use palisade_core::ledger::{Entry, GiveBack, Ledger, LiveFence, Take, give_back, rebuild, take};
+use palisade_core::ledger::{Entry, GiveBack, Ledger, LiveFence, Take, give_back, take};
 use palisade_core::observe::LedgerSeen;
 use palisade_core::planted::{self, Bug};
 
@@ -29,11 +29,8 @@ impl Hand {
             Take::Write(next) => next,
             Take::Already => return Ok(Outcome::Ledger(self.shows(known.as_ref()))),
             Take::Full(full) => return Ok(Outcome::NoSlot(format!("{full:?}"))),
-            // Built from a list that begins after the policy was read; the slot is asked for again from what it shows.
-            Take::Missing => {
-                let live = self.live_fences().await?;
-                rebuild(&uid, &live)
-            }
+            // Whoever keeps the books builds it anew; the slot is asked for again then.
+            Take::Missing => return Ok(Outcome::NoSlot("the ledger is missing".to_owned())),
         };
         self.write(&mut policy, &next).await?;
         Ok(Outcome::Ledger(self.shows(Some(&next))))
@@ -72,12 +69,6 @@ impl Hand {
         entry.map_or(LedgerSeen::Absent, |entry| LedgerSeen::Present { grant: entry.grant })
     }
 
-    async fn live_fences(&self) -> kube::Result<Vec<LiveFence>> {
-        let fences: Api<NodeFence> = Api::all(self.context.client.clone());
-        let all = fences.list(&ListParams::default()).await?;
-        Ok(all.items.iter().map(live_fence).collect())
-    }
-
     fn policies(&self) -> Api<FencePolicy> {
         Api::all(self.context.client.clone())
     }
@@ -95,17 +86,12 @@ pub(crate) fn ledger_of(policy: &FencePolicy) -> Option<Ledger> {
     }
 }
 
-pub(crate) fn live_fence(fence: &NodeFence) -> LiveFence {
+/// A fence as a ledger that is built anew sees it.
+pub(crate) fn live_fence(fence: &NodeFence, control_plane: bool) -> LiveFence {
     let status = fence.status.clone().unwrap_or_default();
-    let incarnation = status.incarnation.as_ref();
     LiveFence {
         fence: Uid::new(fence.metadata.uid.clone().unwrap_or_default()),
-        entry: Entry {
-            node: NodeName::from(fence.spec.node_name.as_str()),
-            node_uid: Uid::new(incarnation.map(|seen| seen.node_uid.clone()).unwrap_or_default()),
-            control_plane: false,
-            grant: status.grant,
-        },
+        entry: Entry { node: NodeName::from(fence.spec.node_name.as_str()), control_plane, grant: status.grant },
         slot: status.slot == palisade_api::fence::Slot::Held,
     }
 }

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use k8s_openapi::api::coordination::v1::{Lease, LeaseSpec};
+use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::{AttachedVolume, Node, NodeCondition, Taint};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kube::api::ObjectMeta;
@@ -53,7 +53,16 @@ pub(crate) struct LeanLease {
     #[serde(default, deserialize_with = "meta")]
     pub(crate) metadata: ObjectMeta,
     #[serde(default)]
-    pub(crate) spec: Option<LeaseSpec>,
+    pub(crate) spec: Option<LeanRenewal>,
+}
+
+/// What a lease says. When it was renewed is a word that changes; nobody reckons with it.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct LeanRenewal {
+    pub(crate) holder_identity: Option<Box<str>>,
+    pub(crate) lease_duration_seconds: Option<i64>,
+    pub(crate) renew_time: Option<Box<str>>,
 }
 
 /// Metadata without owners, finalizers and managedFields.

@@ -268,13 +268,11 @@ impl View {
 }
 
 /// A lease, reduced.
-pub(crate) fn seen_lease(lease: &LeanLease) -> SeenLease {
-    let spec = lease.spec.as_ref();
-    SeenLease {
-        holder: spec.and_then(|spec| spec.holder_identity.as_deref()).map(Into::into),
-        seconds: spec.and_then(|spec| spec.lease_duration_seconds).map(i64::from),
-        renewed: spec.and_then(|spec| spec.renew_time.as_ref()).map(|at| at.0.to_string().into()),
-    }
+pub(crate) fn seen_lease(lease: LeanLease) -> (NodeName, SeenLease) {
+    let spec = lease.spec.unwrap_or_default();
+    let seen =
+        SeenLease { holder: spec.holder_identity, seconds: spec.lease_duration_seconds, renewed: spec.renew_time };
+    (NodeName::new(lease.metadata.name.unwrap_or_default()), seen)
 }
 
 /// A version as a number, where it is one: versions of one kind are compared only to tell an echo from news.

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use palisade_api::names::taints;
 use palisade_core::detect::NodeMemory;
 use palisade_core::detect::conditions::SeenCondition;
-use palisade_core::detect::lease::{LeaseMemory, SeenLease};
+use palisade_core::detect::lease::SeenLease;
 use palisade_core::detect::sight::Sight;
 use palisade_core::ident::{BootId, NodeName, ResourceVersion, Uid, VolumeName};
 use palisade_core::observe::{NodeLive, NodeRead, TaintSeen};
@@ -132,7 +132,7 @@ impl NodeTrack {
     /// The Node was seen.
     pub(crate) fn see_node(&mut self, mut facts: NodeFacts, now: Tick) {
         self.memory.recognise(&facts.uid, facts.boot.as_ref());
-        if self.memory.lease == LeaseMemory::default() {
+        if self.memory.lease.is_unseen() {
             // The lease was listed before the Node, or the Node is a new one: a dead node's lease never moves again, so this
             // is the only time that it is seen.
             self.memory.lease.observe(self.lease.clone(), now);
