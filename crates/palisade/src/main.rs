@@ -9,6 +9,10 @@ mod sim;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
+use mimalloc::MiMalloc;
+
+#[global_allocator]
+static ALLOCATOR: MiMalloc = MiMalloc;
 
 /// Palisade fences failed nodes and moves their stateful workloads, safely: rather down than twice.
 #[derive(Parser)]

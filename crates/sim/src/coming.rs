@@ -5,14 +5,16 @@ use std::time::Duration;
 
 use palisade_cluster::Cluster;
 
-use crate::acts::Acts;
-use crate::faults::{Fault, Plan, QUIET, When};
+use crate::acts::{Act, Acts};
+use crate::faults::Fault;
+use crate::plan::{Plan, QUIET, When};
 
 /// The faults that have not struck yet.
 pub(crate) struct Coming {
     timed: VecDeque<(Duration, Fault)>,
-    after_acts: Vec<(u64, Fault)>,
-    /// Acts are counted from the first fault on.
+    /// Those that wait for an act, of one kind or of any.
+    after_acts: Vec<(Option<Act>, u64, Fault)>,
+    /// Acts of any kind are counted from the first fault on.
     begun: Option<u64>,
 }
 
@@ -32,7 +34,8 @@ impl Coming {
         for (when, fault) in &plan.faults {
             match when {
                 When::At(at) => coming.timed.push_back((*at, fault.clone())),
-                When::AfterAct(act) => coming.after_acts.push((*act, fault.clone())),
+                When::AfterAct(number) => coming.after_acts.push((None, *number, fault.clone())),
+                When::AfterThe(act, number) => coming.after_acts.push((Some(*act), *number, fault.clone())),
             }
         }
         coming
@@ -44,13 +47,13 @@ impl Coming {
         let until = [timed, thaws, Some(QUIET)].into_iter().flatten().min().unwrap_or(QUIET);
         let left = until.saturating_sub(cluster.elapsed());
         let begun = self.begun;
-        let due = |acted: u64| {
-            let since = acted.saturating_sub(begun?);
-            self.after_acts.iter().position(|(act, _)| *act <= since)
+        let due = || {
+            let since = acts.so_far().saturating_sub(begun?);
+            self.after_acts.iter().position(|(act, number, _)| *number <= act.map_or(since, |act| acts.of(act)))
         };
-        cluster.run_until(left, |_| due(acts.so_far()).is_some()).await;
-        if let Some(place) = due(acts.so_far()) {
-            return Next::Fault(self.after_acts.remove(place).1);
+        cluster.run_until(left, |_| due().is_some()).await;
+        if let Some(place) = due() {
+            return Next::Fault(self.after_acts.remove(place).2);
         }
         let now = cluster.elapsed();
         if now >= QUIET {

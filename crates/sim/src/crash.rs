@@ -1,16 +1,17 @@
 //! Crash points: two stories, and the operator dies right after each single thing that it does, one run per thing.
 //!
 //! Promise: whatever was sent last, and whether the answer was heard or not, the next process ends the story as the first one
-//! would have: nothing is broken, the database runs, the node is back, nothing is left over. Whether the database was moved, or
-//! came back with its node, is told: that is downtime, and no promise.
+//! would have: nothing is broken, the database was moved and runs, the node is back, nothing is left over.
 
 use std::time::Duration;
 
 use palisade_api::names;
 use palisade_cluster::Shape;
+use palisade_cluster::api::Kind;
 use palisade_cluster::machines::machine::Link;
 use palisade_cluster::workloads::Claim;
 use palisade_scenarios::embedded::Embedded;
+use serde_json::Value;
 
 use crate::acts::Acts;
 use crate::oracle::Oracle;
@@ -35,6 +36,8 @@ pub struct Crashed {
     pub moved: bool,
     /// How many acts there were in all.
     pub acts: u64,
+    /// What people were told, in order.
+    pub told: Vec<String>,
 }
 
 const CALM: Duration = Duration::from_mins(2);
@@ -104,5 +107,20 @@ async fn play(story: Story, replicas: usize, points: &[u64]) -> Crashed {
     crashed.broken.extend(oracle.found());
     crashed.broken.extend(oracle.unexplained());
     crashed.acts = acts.so_far();
+    crashed.told = told(&world);
     crashed
+}
+
+/// The Events of the run.
+fn told(world: &Embedded) -> Vec<String> {
+    let text = |event: &Value, field: &str| event.get(field).and_then(Value::as_str).unwrap_or_default().to_owned();
+    let events = world.cluster.api().list(Kind::EVENT);
+    let mut told: Vec<_> = events
+        .iter()
+        .map(|event| {
+            (text(event, "eventTime"), text(event, "firstTimestamp"), text(event, "reason"), text(event, "message"))
+        })
+        .collect();
+    told.sort();
+    told.into_iter().map(|(at, first, reason, message)| format!("{at}{first} {reason}: {message}")).collect()
 }

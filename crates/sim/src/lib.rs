@@ -7,7 +7,8 @@
 //! |---|---|
 //! | `run` | one seed from beginning to end |
 //! | `stage` | what there is before anything goes wrong |
-//! | [`faults`], `coming`, `acts` | what goes wrong, and when |
+//! | [`plan`], `trouble`, [`faults`] | what goes wrong, and when |
+//! | `coming`, [`acts`] | which of it is next |
 //! | `strike`, `wire` | how it goes wrong |
 //! | [`oracle`] | what must not be broken |
 //! | [`trace`], `words`, `listen`, `heard` | what each actor saw, decided and did |
@@ -16,7 +17,7 @@
 //! | [`crash`] | two stories with a crash after every single act |
 #![forbid(unsafe_code)]
 
-mod acts;
+pub mod acts;
 mod coming;
 pub mod coverage;
 pub mod crash;
@@ -25,10 +26,12 @@ mod heard;
 mod listen;
 pub mod moment;
 pub mod oracle;
+pub mod plan;
 mod run;
 mod stage;
 mod strike;
 pub mod trace;
+mod trouble;
 mod wire;
 mod words;
 

@@ -10,11 +10,11 @@ use palisade_scenarios::embedded::Embedded;
 
 use crate::acts::Acts;
 use crate::coming::{Coming, Next};
-use crate::faults::Plan;
 use crate::heard::Heard;
 use crate::listen::Listener;
 use crate::moment::{self, Moment};
 use crate::oracle::Oracle;
+use crate::plan::Plan;
 use crate::stage;
 use crate::strike::{Scene, operator};
 use crate::trace::{Did, Line, Trace};

@@ -6,7 +6,7 @@ use palisade_cluster::workloads::{self, Claim};
 use palisade_cluster::{Cluster, Shape};
 use serde_json::json;
 
-use crate::faults::Plan;
+use crate::plan::Plan;
 use crate::run::NODES;
 use crate::strike::edit_policy;
 

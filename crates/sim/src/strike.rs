@@ -11,11 +11,14 @@ use palisade_cluster::truth::{Daemon, DaemonState};
 use palisade_scenarios::embedded::Embedded;
 use serde_json::{Value, json};
 
-use crate::faults::{Fault, Plan, Watched};
+use crate::faults::{Fault, Watched};
 use crate::oracle::Oracle;
+use crate::plan::Plan;
 use crate::run::NODES;
 use crate::wire::Lossy;
 
+/// An outage of this length is one by the default policy, with some to spare.
+const OUTAGE: Duration = Duration::from_secs(20);
 /// What somebody puts on pods so that they stay.
 const HELD: &str = "example.org/held";
 
@@ -81,6 +84,11 @@ impl Scene<'_> {
                 }
             }
             Fault::LetPodsGo => let_pods_go(cluster.api()),
+            Fault::ProtectPod(node, time) => {
+                if let Some(key) = pods_on(cluster.api(), node).pop() {
+                    self.wire.protect(key, *time);
+                }
+            }
             Fault::PolicyAgain => policy_again(&cluster, self.plan),
             Fault::EditPolicy(what) => edit_policy(&cluster, &edit(what)),
             Fault::CrashOperator(number) => {
@@ -103,7 +111,12 @@ impl Scene<'_> {
                 self.frozen.push((until, name));
             }
             Fault::SetClock(number, time, back) => self.world.set_clock(&self.replica(*number), *time, *back),
-            Fault::Blackout(time) => self.wire.go_dark(*time),
+            Fault::Blackout(time) => {
+                self.wire.go_dark(*time);
+                if *time > OUTAGE {
+                    self.oracle.is_blind(cluster.elapsed() + *time);
+                }
+            }
             Fault::FreezeWatches(time) => self.wire.freeze(*time),
             Fault::Reorder(what, time) => {
                 let kind = match what {

@@ -9,12 +9,12 @@ use futures_util::future::BoxFuture;
 use jiff::Timestamp;
 use palisade_cluster::Shape;
 use palisade_cluster::api::wire::{Call, Course, Delivery, Fate, Notice, View};
-use palisade_cluster::api::{Kind, Verb, Wire};
+use palisade_cluster::api::{Key, Kind, Verb, Wire};
 use palisade_cluster::dice::Dice;
 use tokio::time::Instant;
 
-use crate::faults::Losses;
 use crate::oracle::Oracle;
+use crate::plan::Losses;
 
 /// How long something lasts that lasts until it is mended.
 const FOR_LONG: Duration = Duration::from_hours(24);
@@ -36,6 +36,8 @@ struct State {
     old: Option<(u64, Instant)>,
     /// How much later watches of a kind tell.
     lags: BTreeMap<Kind, Duration>,
+    /// What a webhook lets nobody delete, and until when.
+    protected: BTreeMap<Key, Instant>,
     oracle: Option<Oracle>,
 }
 
@@ -57,6 +59,7 @@ impl Lossy {
             frozen_until: None,
             old: None,
             lags: BTreeMap::new(),
+            protected: BTreeMap::new(),
             oracle: None,
         };
         Self { state: Arc::new(Mutex::new(state)) }
@@ -102,12 +105,18 @@ impl Lossy {
         self.with(|state| state.old = Some((revision, Instant::now() + time)));
     }
 
+    /// A webhook refuses to let this be deleted for a while.
+    pub(crate) fn protect(&self, key: Key, time: Duration) {
+        self.with(|state| state.protected.insert(key, Instant::now() + time));
+    }
+
     /// From here on nothing is lost.
     pub(crate) fn mend(&self) {
         self.with(|state| {
             state.losses = Losses { latency: 5, ..Losses::default() };
             (state.dark_until, state.frozen_until, state.old) = (None, None, None);
             state.lags.clear();
+            state.protected.clear();
         });
     }
 }
@@ -122,7 +131,11 @@ impl Wire for Lossy {
             let latency = |dice: &mut Dice| Duration::from_micros(300 + dice.below(1 + losses.latency * 1000));
             let dark = state.dark_until.is_some_and(|until| Instant::now() < until);
             let throw = state.dice.below(1000);
-            let course = if dark || throw < losses.lost {
+            let protected = call.key.as_ref().and_then(|key| state.protected.get(key));
+            let refused = call.verb == Verb::Delete && protected.is_some_and(|until| Instant::now() < *until);
+            let course = if refused {
+                Course::Answered(500)
+            } else if dark || throw < losses.lost {
                 Course::Unreachable
             } else if throw < losses.lost + losses.errors {
                 Course::Answered([500, 503, 429][usize::try_from(throw % 3).unwrap_or(0)])

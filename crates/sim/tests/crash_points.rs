@@ -16,11 +16,13 @@ fn every_point(story: Story, replicas: usize) {
     let points: Vec<u64> = (1..=whole.acts).step_by(step).collect();
     for &point in &points {
         let run = crashed_after(story, replicas, &[point]);
+        let mut wrong = run.broken.clone();
         if !run.moved {
-            println!("{point} ({}): the database came back with its node instead of being moved", run.after);
+            wrong.push("the database came back with its node instead of being moved".to_owned());
         }
-        if !run.broken.is_empty() {
-            broken.push(format!("{point} ({}): {}", run.after, run.broken.join("; ")));
+        if !wrong.is_empty() {
+            let told = run.told.join("\n    ");
+            broken.push(format!("{point} ({}): {}\n    {told}", run.after, wrong.join("; ")));
         }
     }
     println!(

@@ -1,5 +1,6 @@
 //! I9: our taint goes only when no process of a released pod is left in the node's memory, and nobody else's goes with it.
 
+use palisade_api::fence::ReleaseState;
 use palisade_api::names::taints;
 use palisade_cluster::api::{Change, Kind};
 use palisade_cluster::truth::World;
@@ -25,7 +26,8 @@ pub(super) fn write(seen: &mut Seen, change: &Change, world: &World) {
     }
     let Some(status) = seen.fences.get(node).and_then(|fence| fence.status.clone()) else { return };
     let Some(machine) = world.machines.get(node) else { return };
-    for release in &status.releases {
+    // Whose release never got further than its intent may run here as before.
+    for release in status.releases.iter().filter(|release| release.state != ReleaseState::Intended) {
         if machine.processes.contains_key(release.pod_uid.as_str()) {
             let pod = &release.pod_name;
             seen.broken(format!("I9: {node} was let back in with the released pod {pod} still on it"));

@@ -87,11 +87,23 @@ pub(super) fn at_the_end(seen: &mut Seen, cluster: &Cluster, fences: Option<Kind
             seen.broken(format!("I8: {name} is {power:?}"));
         }
     });
-    for pod in cluster.api().list(Kind::POD) {
+    let pods = cluster.api().list(Kind::POD);
+    // What a node that is left to people still has, nobody else can have.
+    let kept: BTreeSet<String> =
+        pods.iter().filter(|pod| held.contains(&text(pod, "/spec/nodeName"))).flat_map(|pod| claims(pod)).collect();
+    for pod in &pods {
         let phase = text(&pod, "/status/phase");
-        let stateful = metadata::label(&pod, "app").is_some() && metadata::label(&pod, labels::MANAGED_BY).is_none();
-        if stateful && phase != "Running" && !held.contains(&text(&pod, "/spec/nodeName")) {
-            seen.broken(format!("I8: {} is {phase}", metadata::name(&pod)));
+        let stateful = metadata::label(pod, "app").is_some() && metadata::label(pod, labels::MANAGED_BY).is_none();
+        let waits = held.contains(&text(pod, "/spec/nodeName")) || claims(pod).iter().any(|claim| kept.contains(claim));
+        if stateful && phase != "Running" && !waits {
+            seen.broken(format!("I8: {} is {phase}", metadata::name(pod)));
         }
     }
+}
+
+/// The claims of a pod.
+fn claims(pod: &Value) -> Vec<String> {
+    let volumes = pod.pointer("/spec/volumes").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
+    let claim = |volume: &Value| volume.pointer("/persistentVolumeClaim/claimName")?.as_str().map(str::to_owned);
+    volumes.iter().filter_map(claim).collect()
 }

@@ -21,6 +21,8 @@ const KNOWN_DOWN: Duration = Duration::from_secs(35);
 const KNOWN_WELL: Duration = Duration::from_secs(45);
 /// How long a budget that was lowered may still be exceeded by what was in flight.
 const BUDGET_MEMORY: Duration = Duration::from_mins(15);
+/// After an outage of our own, nobody has been watched for as long as the shortest threshold takes.
+const FRESH_WINDOW: Duration = Duration::from_millis(4_900);
 /// The share that may be down, as the default policy has it.
 const STORM_PERCENT: usize = 40;
 
@@ -112,6 +114,11 @@ pub(super) fn fence(seen: &mut Seen, node: &str, old: Option<&NodeFence>, new: &
         seen.majority.asked_for.insert(node.to_owned());
     } else if old.is_none() {
         seen.majority.asked_for.remove(node);
+    }
+    let after = seen.saw_again.filter(|again| *again <= seen.now && seen.now < *again + FRESH_WINDOW);
+    if let (None, false, Some(again)) = (old, by_admin, after) {
+        let passed = seen.now.saturating_sub(again);
+        seen.broken(format!("I3: {node} is fenced {passed:?} after a time in which nobody watched"));
     }
     if old.is_some_and(acts) || !acts(new) {
         return;

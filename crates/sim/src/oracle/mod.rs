@@ -6,7 +6,7 @@
 //! | promise | file |
 //! |---|---|
 //! | I1 single writer | `single_writer` |
-//! | I2 proof before release | `proof_first` |
+//! | I2 proof before release | `proof_first`, `order` |
 //! | I3 majority guard | `majority` |
 //! | I4 exact target | `exact_target` |
 //! | I5 intent before effect | `intent_first` |
@@ -20,6 +20,7 @@ mod exact_target;
 mod intent_first;
 mod liveness;
 mod majority;
+mod order;
 mod proof_first;
 mod secrets;
 mod single_writer;
@@ -58,9 +59,12 @@ struct Seen {
     out_of_service: BTreeSet<String>,
     /// Operators that stand still, or did until lately: what they were about to send may come late.
     stood_still: Option<Duration>,
+    /// When all operators could last see again, after a time in which none of them could.
+    saw_again: Option<Duration>,
     writers: single_writer::Given,
     majority: majority::Watched,
     power: unknown::LastOff,
+    marks: order::Marks,
     /// Machines whose last command from us was off.
     told_off: BTreeSet<Name>,
 }
@@ -108,6 +112,12 @@ impl Oracle {
         seen.stood_still = seen.stood_still.max(Some(until));
     }
 
+    /// No operator sees anything until then.
+    pub(crate) fn is_blind(&self, until: Duration) {
+        let mut seen = self.lock();
+        seen.saw_again = seen.saw_again.max(Some(until));
+    }
+
     /// An operator sends a request.
     pub(crate) fn call(&self, call: &Call) {
         exact_target::call(&mut self.lock(), call);
@@ -133,16 +143,23 @@ impl Oracle {
     fn write(&self, store: &Store, change: &Change, fences: Option<Kind>, truth: &Truth) {
         let fence = Some(change.key.kind) == fences;
         let ours = ours(change.by.name());
-        if !fence && !ours && !matches!(change.key.kind, Kind::NODE) && *change.key.name != *"cluster" {
+        if !fence && !ours && !matches!(change.key.kind, Kind::NODE | Kind::POD) && *change.key.name != *"cluster" {
             return;
         }
         truth.look(|world| {
             let mut seen = self.lock();
             let seen = &mut *seen;
-            if change.key.kind == Kind::NODE {
-                seen.note_taints(change);
+            match change.key.kind {
+                Kind::NODE => seen.note_taints(change),
+                Kind::POD => order::mark(seen, store, change, world),
+                _ => {}
             }
             if ours {
+                match change.key.kind {
+                    Kind::POD => order::release(seen, store, change, world),
+                    Kind::NODE => order::out_of_service(seen, store, change),
+                    _ => {}
+                }
                 proof_first::write(seen, store, change, world);
                 intent_first::write(seen, change);
                 secrets::write(seen, change);

@@ -70,6 +70,8 @@ fn node(seen: &mut Seen, change: &Change, world: &World) {
         seen.moved.insert(handle.into());
         if has(machine, handle) {
             seen.broken(format!("I2: {handle} was taken out of volumesInUse of {name} while a pod there has it"));
+        } else if machine.kubelet_works() {
+            seen.broken(format!("I2: {handle} was taken out of volumesInUse of {name} while its kubelet works"));
         }
     }
     if !has_taint(old, taints::OUT_OF_SERVICE)
