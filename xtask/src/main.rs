@@ -45,8 +45,11 @@ enum Task {
         #[arg(long)]
         list: bool,
     },
-    /// Run many more seeds of the simulation than CI does; list those that break something
+    /// Run many more seeds of the simulation than CI does, and list those that break something; or the widest worlds of the model
     Soak {
+        /// Explore the worlds of many millions of states instead; a quarter of an hour and several GiB
+        #[arg(long, conflicts_with_all = ["seeds", "from"])]
+        model: bool,
         /// How many seeds
         #[arg(long, value_name = "NUMBER", default_value_t = 20_000)]
         seeds: u64,
@@ -75,7 +78,8 @@ fn main() -> Result<ExitCode> {
             Ok(ExitCode::SUCCESS)
         }
         Task::Test { only, list: false } => Ok(suite::run(&workspace, &Choice::of(&only))),
-        Task::Soak { seeds, from } => soak::run(&workspace, from, seeds),
+        Task::Soak { model: true, .. } => soak::model(&workspace),
+        Task::Soak { model: false, seeds, from } => soak::seeds(&workspace, from, seeds),
         Task::Bench { core, args } => bench(&workspace, core, &args),
     }
 }

@@ -1,5 +1,5 @@
 //! `cargo xtask soak`: many more seeds than CI has time for, on all cores. Where to start is the person's choice, so that two
-//! soaks need not look at the same worlds.
+//! soaks need not look at the same worlds. `cargo xtask soak --model`: the worlds of the model that are too wide for CI.
 
 use std::{process::ExitCode, time::Duration};
 
@@ -12,11 +12,17 @@ const LIMIT: Duration = Duration::from_hours(12);
 
 /// Runs so many seeds from that one on. How far it has come is told on stderr; what breaks, with the command that replays it,
 /// at the end.
-pub(crate) fn run(workspace: &Workspace, from: u64, seeds: u64) -> Result<ExitCode> {
+pub(crate) fn seeds(workspace: &Workspace, from: u64, seeds: u64) -> Result<ExitCode> {
     ensure!(seeds > 0, "no seeds to run");
     let range = range(from, seeds);
     println!("---- seeds {range}");
     let call = Call::cargo(workspace, &tiers::SIMULATE).args(["--seeds", &range]).within(LIMIT);
+    Ok(call.stream()?.end.exit_code())
+}
+
+/// Explores every world of the model as wide as it goes.
+pub(crate) fn model(workspace: &Workspace) -> Result<ExitCode> {
+    let call = Call::cargo(workspace, &tiers::MODEL).env("PALISADE_MODEL", "widest").within(LIMIT);
     Ok(call.stream()?.end.exit_code())
 }
 

@@ -56,6 +56,9 @@ const fn cargo(args: &'static [&'static str]) -> Action {
 /// The simulation, optimised: a seed takes a fraction of a second so, and many seconds otherwise.
 pub(crate) const SIMULATE: [&str; 7] = ["run", "--quiet", "--release", "-p", "palisade", "--", "sim"];
 
+/// The model. Not `-p palisade-core`: that would select other features and build the dependencies once more.
+pub(crate) const MODEL: [&str; 6] = ["test", "--workspace", "--test", "model", "--", "--nocapture"];
+
 pub(crate) const TIERS: &[Tier] = &[
     Tier {
         name: "format",
@@ -91,18 +94,11 @@ pub(crate) const TIERS: &[Tier] = &[
         name: "model",
         shows: "the promises in every reachable state of small worlds",
         needs: &[],
-        steps: &[step(
-            // Not `-p palisade-core`: that would select other features and build the dependencies once more.
-            Action::Cargo(
-                &["test", "--workspace", "--test", "model", "--", "--nocapture"],
-                &[("PALISADE_MODEL", "full")],
-            ),
-            Counts::Tests,
-        )],
+        steps: &[step(Action::Cargo(&MODEL, &[("PALISADE_MODEL", "full")]), Counts::Tests)],
     },
     Tier {
         name: "seeds",
-        shows: "the promises, by the truth, in 800 runs in virtual time with everything going wrong, and after every crash; that the runs reach everything, and would see a bug",
+        shows: "the promises, by the truth, in 2,000 runs in virtual time with everything going wrong, and after every crash; that the runs reach everything, and would see a bug",
         needs: &[],
         steps: &[
             step(cargo(&["build", "--release", "-p", "palisade"]), Counts::Nothing),
@@ -116,23 +112,26 @@ pub(crate) const TIERS: &[Tier] = &[
                     "--",
                     "sim",
                     "--seeds",
-                    "1..800",
+                    "1..2000",
                     "--coverage",
                 ]),
                 counts: Counts::Tests,
-                // 300 seeds a minute and core, on two cores, and a little more.
-                bar: Some(240),
+                // 300 seeds a minute and core, on two cores.
+                bar: Some(200),
             },
             // A crash after every single act; and the oracle sees each bug that somebody planted.
             step(
                 Action::Cargo(
+                    // With the binary, so that both select the same features of what they depend on.
                     &[
                         "test",
                         "--release",
                         "-p",
+                        "palisade",
+                        "-p",
                         "palisade-sim",
                         "--features",
-                        "planted",
+                        "palisade-sim/planted",
                         "--test",
                         "crash_points",
                         "--test",

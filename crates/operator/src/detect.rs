@@ -20,6 +20,9 @@ use crate::decided;
 use crate::rulebook::Rulebook;
 use crate::view::{NodeTrack, View};
 
+/// How often a node is looked at of which time alone may change what is found. In between it is looked at when something is seen of
+/// it; were it looked at in every turn, a thousand late nodes would keep us too busy to see that they are not late.
+const RESTLESS: Span = Span::millis(200);
 /// How often a suspicious node's witnesses are asked.
 const ASK_AGAIN: Span = Span::secs(3);
 /// How often a healthy node's kubelet is looked at: a witness's silence counts only if it saw the node alive before.
@@ -43,8 +46,6 @@ pub(crate) struct Detect {
     findings: BTreeMap<NodeName, BTreeMap<Box<str>, Finding>>,
     filed: BTreeMap<(NodeName, Box<str>), Filed>,
     asked: BTreeMap<(NodeName, WitnessKind), Tick>,
-    /// Nodes that are looked at in every turn: time alone may change what is found of them.
-    restless: BTreeSet<NodeName>,
     /// When a node is looked at again, and the operator wakes for it.
     turns: Agenda,
     /// When a node's kubelet is looked at again. Nobody wakes for that.
@@ -62,7 +63,8 @@ pub(crate) struct Pass {
     /// When to look again at the latest.
     pub(crate) look_again: Option<Tick>,
     /// Witnesses to be asked.
-    pub(crate) ask: Vec<(NodeName, WitnessKind)>,
+    /// The word of some is urgent.
+    pub(crate) ask: Vec<(NodeName, WitnessKind, bool)>,
     /// Who was looked at.
     pub(crate) looked: BTreeSet<NodeName>,
 }
@@ -98,7 +100,10 @@ impl Detect {
             }
             let unheard = self.early.filter(|since| missed == 0 && track.last_heard().is_none_or(|last| last < *since));
             self.ask(&mut pass, &node, missed > 0, unheard.is_some(), now);
-            self.note(&node, findings, restless || unheard.is_some(), turn);
+            if restless || unheard.is_some() {
+                turn = Some(sooner(turn, now + RESTLESS));
+            }
+            self.note(&node, findings, turn);
         }
         for node in &silent {
             view.note_silence(node);
@@ -110,7 +115,6 @@ impl Detect {
     /// Who has to be looked at.
     fn whom(&mut self, view: &mut View, sight: Sight, now: Tick) -> BTreeSet<NodeName> {
         let mut whom = view.take_touched();
-        whom.extend(self.restless.iter().cloned());
         whom.extend(self.turns.due(now).cloned());
         whom.extend(self.probes.due(now).cloned());
         // Who is late is among these.
@@ -129,18 +133,13 @@ impl Detect {
     }
 
     /// Notes down what a look at a node came to.
-    fn note(&mut self, node: &NodeName, findings: BTreeMap<Box<str>, Finding>, restless: bool, turn: Option<Tick>) {
+    fn note(&mut self, node: &NodeName, findings: BTreeMap<Box<str>, Finding>, turn: Option<Tick>) {
         match turn {
             Some(at) => self.turns.set(node, at),
             None => self.turns.strike(node),
         }
         if let Some(last) = self.asked.get(&(node.clone(), WitnessKind::KubeletPort)) {
             self.probes.set(node, *last + probe_again(node));
-        }
-        if restless {
-            self.restless.insert(node.clone());
-        } else {
-            self.restless.remove(node);
         }
         if findings.is_empty() {
             self.findings.remove(node);
@@ -151,7 +150,7 @@ impl Detect {
 
     /// The Node is gone.
     fn forget(&mut self, node: &NodeName) {
-        self.note(node, BTreeMap::new(), false, None);
+        self.note(node, BTreeMap::new(), None);
         self.probes.strike(node);
         for kind in [WitnessKind::KubeletPort, WitnessKind::BmcPower, WitnessKind::StorageHeartbeat] {
             self.asked.remove(&(node.clone(), kind));
@@ -163,7 +162,7 @@ impl Detect {
             let due = self.asked.get(&(node.clone(), kind)).is_none_or(|last| now >= *last + every);
             if due {
                 self.asked.insert((node.clone(), kind), now);
-                pass.ask.push((node.clone(), kind));
+                pass.ask.push((node.clone(), kind, late || unheard));
             }
         };
         if late {
@@ -340,7 +339,7 @@ mod tests {
     }
 
     #[test]
-    fn a_node_that_something_speaks_against_is_looked_at_in_every_turn() {
+    fn a_node_that_something_speaks_against_is_looked_at_again_soon() {
         let (mut detect, mut view) = three();
         renew(&mut view, "n2", at(14));
         detect.look(&mut view, CLEAR, at(16));
@@ -361,7 +360,7 @@ mod tests {
         let pass = detect.look(&mut view, CLEAR, at(15));
         assert_eq!((pass.ask.len(), pass.look_again), (0, Some(Tick::at_millis(25_400))));
         let pass = detect.look(&mut view, CLEAR, at(25));
-        assert_eq!(pass.ask.iter().map(|(node, _)| node.as_str()).collect::<Vec<_>>(), ["n1", "n2", "n3"]);
+        assert_eq!(pass.ask.iter().map(|(node, ..)| node.as_str()).collect::<Vec<_>>(), ["n1", "n2", "n3"]);
     }
 
     #[test]

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures_util::pin_mut;
 use k8s_openapi::api::core::v1::{ObjectReference, Pod};
 use kube::ResourceExt;
 use kube::api::{Api, ListParams, PostParams};
@@ -25,6 +26,7 @@ use palisade_core::time::{Span, Tick};
 use palisade_core::vet::{Verdict, entry_for, vet};
 use tokio::sync::Semaphore;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+use tokio::time::Instant;
 
 use crate::beside::Beside;
 use crate::bookkeeping;
@@ -49,8 +51,15 @@ const KEEP: Span = Span::secs(10);
 const KEEP_SOON: Span = Span::secs(1);
 /// A list is made again so long before it is out of date.
 const LIST_BEFORE: Span = Span::secs(10);
-/// So many kubelets are looked at together: thousands are due at once when the operator starts, and each look is a socket.
+/// So many witnesses are asked together: thousands are due at once when the operator starts, and each is a socket.
 const PROBES: usize = 128;
+/// So many nodes' pods are listed together: where more are late at once, nobody is fenced anyway, and each list is work for the
+/// API server.
+const LISTS: usize = 16;
+/// After a turn that is not short, the next one begins so many times its length later: while somebody is vetted among thousands of
+/// nodes, a turn for every renewal would leave no time to hear the next one.
+const REST: u32 = 4;
+const SHORT: Duration = Duration::from_millis(1);
 /// How often history is looked through.
 const AGE: Span = Span::secs(60);
 /// How long what was begun may take when the operator is asked to stop: shorter than the leader's lease holds.
@@ -91,8 +100,12 @@ struct Operator {
     workloads: Workloads,
     /// The picture that vetting looked at in the turn before, while somebody waits for a verdict.
     picture: Option<Snapshot>,
-    /// Seats for those who look at kubelets.
-    probing: Arc<Semaphore>,
+    /// Witnesses who have not answered yet.
+    asking: BTreeSet<(NodeName, WitnessKind)>,
+    /// Seats for those who look at kubelets now and then, and for those who ask about a node that may be gone: these must not
+    /// wait for thousands who are well.
+    routine: Arc<Semaphore>,
+    urgent: Arc<Semaphore>,
     /// Nodes whose workload is being listed.
     listing: BTreeSet<NodeName>,
     policy_asked: bool,
@@ -121,7 +134,9 @@ impl Operator {
             fences: Fences::new(),
             workloads: Workloads::new(),
             picture: None,
-            probing: Arc::new(Semaphore::new(PROBES)),
+            asking: BTreeSet::new(),
+            routine: Arc::new(Semaphore::new(PROBES)),
+            urgent: Arc::new(Semaphore::new(PROBES)),
             listing: BTreeSet::new(),
             policy_asked: false,
             aged: Tick::START,
@@ -148,7 +163,25 @@ impl Operator {
             while let Ok(more) = news.try_recv() {
                 self.take(more);
             }
+            let began = Instant::now();
             wake = self.turn();
+            let took = began.elapsed();
+            if took > SHORT {
+                self.rest(took * REST).await;
+            }
+        }
+    }
+
+    /// Lets what is under way go on, and takes no turn.
+    async fn rest(&mut self, time: Duration) {
+        let over = tokio::time::sleep(time);
+        pin_mut!(over);
+        loop {
+            tokio::select! {
+                biased;
+                () = &mut over => return,
+                () = self.beside.go_on() => {}
+            }
         }
     }
 
@@ -200,6 +233,7 @@ impl Operator {
                 }
             }
             News::Witness { node, kind, word } => {
+                self.asking.remove(&(node.clone(), kind));
                 Detect::heard(&mut self.view, &node, kind, word, now);
             }
             News::Requests(mut outcome) => {
@@ -335,11 +369,11 @@ impl Operator {
         let policy = self.policy.clone();
         let sight = self.watch.sight(policy.observer_fresh, now);
         let mut pass = self.detect.look(&mut self.view, sight, now);
-        for (node, kind) in std::mem::take(&mut pass.ask) {
+        for (node, kind, urgent) in std::mem::take(&mut pass.ask) {
             if self.leads && kind == WitnessKind::BmcPower {
                 self.refresh_workload(node.clone(), now);
             }
-            self.ask(node, kind);
+            self.ask(node, kind, urgent);
         }
         wake = pass.look_again.map_or(wake, |at| wake.min(at));
         // It is as good as new only if no turn was left out.
@@ -597,12 +631,15 @@ impl Operator {
         })
     }
 
-    /// Asks a witness, beside.
-    fn ask(&mut self, node: NodeName, kind: WitnessKind) {
-        let news = self.news.clone();
+    /// Asks a witness, beside; one that has not answered yet is not asked again.
+    fn ask(&mut self, node: NodeName, kind: WitnessKind, urgent: bool) {
+        if !self.asking.insert((node.clone(), kind)) {
+            return;
+        }
+        let (news, seats) = (self.news.clone(), Arc::clone(if urgent { &self.urgent } else { &self.routine }));
         match kind {
             WitnessKind::KubeletPort => {
-                let (look, seats) = (self.context.probe.kubelet(&node), Arc::clone(&self.probing));
+                let look = self.context.probe.kubelet(&node);
                 self.beside.start(async move {
                     // Nobody closes it; without a seat one would only be looked at earlier.
                     let _seat = seats.acquire().await;
@@ -611,8 +648,11 @@ impl Operator {
                 });
             }
             WitnessKind::BmcPower => {
-                let Ok(resolved) = self.resolved(&node) else { return };
-                let Some(method) = power_method(&resolved) else { return };
+                let resolved = self.resolved(&node).ok();
+                let Some((resolved, method)) = resolved.and_then(|one| power_method(&one).map(|how| (one, how))) else {
+                    self.asking.remove(&(node, kind));
+                    return;
+                };
                 let executor = Executor {
                     context: self.context.clone(),
                     hold: self.hold.clone(),
@@ -622,6 +662,7 @@ impl Operator {
                     calls: Arc::new(resolved.calls),
                 };
                 self.beside.start(async move {
+                    let _seat = seats.acquire().await;
                     let word = match executor.power(&method).await {
                         Power::Off => WitnessWord::Silent,
                         Power::On => WitnessWord::Alive,
@@ -630,14 +671,17 @@ impl Operator {
                     let _ = news.send(News::Witness { node, kind, word });
                 });
             }
-            WitnessKind::StorageHeartbeat => {}
+            WitnessKind::StorageHeartbeat => {
+                self.asking.remove(&(node, kind));
+            }
         }
     }
 
     /// What runs on a node that is asked about, or that may soon be, is known when it is.
     fn refresh_workload(&mut self, node: NodeName, now: Tick) {
         let fresh = self.workloads.get(&node).is_some_and(|(_, at)| now + LIST_BEFORE < *at + FRESH);
-        if !fresh && self.listing.insert(node.clone()) {
+        // Whoever finds no seat is asked about again in a moment.
+        if !fresh && self.listing.len() < LISTS && self.listing.insert(node.clone()) {
             self.list_workload(node);
         }
     }

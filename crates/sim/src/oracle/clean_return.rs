@@ -1,8 +1,9 @@
-//! I9: our taint goes only when no process of a released pod is left in the node's memory, and nobody else's goes with it.
+//! I9: our taint goes only when nothing of a released pod is left, neither in the node's memory nor in the API, and nobody else's
+//! goes with it.
 
 use palisade_api::fence::ReleaseState;
 use palisade_api::names::taints;
-use palisade_cluster::api::{Change, Kind};
+use palisade_cluster::api::{Change, Kind, Store, metadata};
 use palisade_cluster::truth::World;
 use serde_json::Value;
 
@@ -15,7 +16,7 @@ fn foreign(node: &Value) -> impl Iterator<Item = &str> {
     keys.filter(|key| *key != taints::QUARANTINE && !key.starts_with("node.kubernetes.io/"))
 }
 
-pub(super) fn write(seen: &mut Seen, change: &Change, world: &World) {
+pub(super) fn write(seen: &mut Seen, store: &Store, change: &Change, world: &World) {
     let (Kind::NODE, Some(old), Some(new)) = (change.key.kind, &change.old, &change.new) else { return };
     if !has_taint(old, taints::QUARANTINE) || has_taint(new, taints::QUARANTINE) {
         return;
@@ -31,6 +32,11 @@ pub(super) fn write(seen: &mut Seen, change: &Change, world: &World) {
         if machine.processes.contains_key(release.pod_uid.as_str()) {
             let pod = &release.pod_name;
             seen.broken(format!("I9: {node} was let back in with the released pod {pod} still on it"));
+        }
+        let left = store.list(Kind::POD).any(|(_, pod)| metadata::uid(pod) == release.pod_uid);
+        if left {
+            let pod = &release.pod_name;
+            seen.broken(format!("I9: {node} was let back in, and the released pod {pod} is not gone"));
         }
     }
 }

@@ -163,7 +163,7 @@ impl Oracle {
                 proof_first::write(seen, store, change, world);
                 intent_first::write(seen, change);
                 secrets::write(seen, change);
-                clean_return::write(seen, change, world);
+                clean_return::write(seen, store, change, world);
             }
             majority::policy(seen, change);
             if fence {

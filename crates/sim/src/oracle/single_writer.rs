@@ -15,7 +15,9 @@ use super::Seen;
 pub(super) struct Given(BTreeMap<(Name, Name), Duration>);
 
 pub(super) fn event(seen: &mut Seen, world: &World, event: &Event) {
-    for volume in world.volumes_with_two_writers() {
+    // Nobody becomes the second writer without becoming a writer.
+    let more = matches!(event.what, What::CanWrite { .. });
+    for volume in more.then(|| world.volumes_with_two_writers()).into_iter().flatten() {
         let who: Vec<String> =
             world.writers(&volume).iter().map(|writer| format!("{} (pod {})", writer.node, writer.pod)).collect();
         charge(seen, &volume, format!("I1: {volume} has two writers: {}", who.join(", ")));
