@@ -20,8 +20,8 @@ use crate::decided;
 use crate::rulebook::Rulebook;
 use crate::view::{NodeTrack, View};
 
-/// How often a node is looked at of which time alone may change what is found. In between it is looked at when something is seen of
-/// it; were it looked at in every turn, a thousand late nodes would keep us too busy to see that they are not late.
+/// How often a node is looked at, at most, of which time alone may change what is found. In between it is looked at when something is
+/// seen of it or it is due; were it looked at in every turn, a thousand late nodes would keep us too busy to see that they are not late.
 const RESTLESS: Span = Span::millis(200);
 /// How often a suspicious node's witnesses are asked.
 const ASK_AGAIN: Span = Span::secs(3);
@@ -48,6 +48,8 @@ pub(crate) struct Detect {
     asked: BTreeMap<(NodeName, WitnessKind), Tick>,
     /// When a node is looked at again, and the operator wakes for it.
     turns: Agenda,
+    /// When a node is looked at again of which time alone may change what is found. Nobody wakes for that.
+    restless: Agenda,
     /// When a node's kubelet is looked at again. Nobody wakes for that.
     probes: Agenda,
     /// How well we saw at the last look.
@@ -101,7 +103,9 @@ impl Detect {
             let unheard = self.early.filter(|since| missed == 0 && track.last_heard().is_none_or(|last| last < *since));
             self.ask(&mut pass, &node, missed > 0, unheard.is_some(), now);
             if restless || unheard.is_some() {
-                turn = Some(sooner(turn, now + RESTLESS));
+                self.restless.set(&node, now + RESTLESS);
+            } else {
+                self.restless.strike(&node);
             }
             self.note(&node, findings, turn);
         }
@@ -116,6 +120,7 @@ impl Detect {
     fn whom(&mut self, view: &mut View, sight: Sight, now: Tick) -> BTreeSet<NodeName> {
         let mut whom = view.take_touched();
         whom.extend(self.turns.due(now).cloned());
+        whom.extend(self.restless.due(now).cloned());
         whom.extend(self.probes.due(now).cloned());
         // Who is late is among these.
         let early = early(&whom, view, sight, now);
@@ -152,6 +157,7 @@ impl Detect {
     fn forget(&mut self, node: &NodeName) {
         self.note(node, BTreeMap::new(), None);
         self.probes.strike(node);
+        self.restless.strike(node);
         for kind in [WitnessKind::KubeletPort, WitnessKind::BmcPower, WitnessKind::StorageHeartbeat] {
             self.asked.remove(&(node.clone(), kind));
         }
