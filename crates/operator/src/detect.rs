@@ -14,6 +14,7 @@ use palisade_core::request::filing::{Filed, Filing};
 use palisade_core::resolve::{Look, Rule};
 use palisade_core::snapshot::{WitnessKind, WitnessWord};
 use palisade_core::time::{Span, Tick};
+use palisade_core::vet::Source;
 
 use crate::agenda::Agenda;
 use crate::decided;
@@ -192,6 +193,11 @@ impl Detect {
     /// What a rule finds of a node now; a rule that is gone finds nothing any more.
     pub(crate) fn finding(&self, node: &NodeName, rule: &str) -> Finding {
         self.findings.get(node).and_then(|of| of.get(rule)).cloned().unwrap_or(Finding::Quiet)
+    }
+
+    /// What kind of evidence a rule brings.
+    pub(crate) fn source(&self, rule: &str) -> Source {
+        self.rules.source(rule)
     }
 
     /// Whether something is found, or was filed, that claims may come of.

@@ -175,7 +175,7 @@ impl Requests {
                 evidence: evidence(object, &node, view, detect),
                 fence: FenceSeen::Read { how, found: fence.map(|fence| facts_of(fence, view)) },
                 vet: match request.life {
-                    Life::Pending => word(object, request, snapshot, policy, now),
+                    Life::Pending => word(&claim(object, request, None, detect), snapshot, policy, now),
                     Life::Attached { .. } | Life::Ended(_) => unasked(now),
                 },
             };
@@ -240,12 +240,9 @@ fn unasked(recheck: Tick) -> VetWord {
 }
 
 /// Vets a request, in the words of its status.
-fn word(object: &NodeFencingRequest, request: &Request, view: &Snapshot, policy: &Policy, now: Tick) -> VetWord {
-    let claim = claim(object, request, None);
-    if matches!(request.life, palisade_core::request::Life::Pending) {
-        decided::gates(&claim, view, policy, now);
-    }
-    match vet(&claim, view, policy, now) {
+fn word(claim: &Claim, view: &Snapshot, policy: &Policy, now: Tick) -> VetWord {
+    decided::gates(claim, view, policy, now);
+    match vet(claim, view, policy, now) {
         Verdict::Admit => VetWord::Admit,
         Verdict::Hold { gate: GateName::DryRun, look_again, .. } => {
             VetWord::DryRun { verdict: "Admit".into(), recheck: look_again }
@@ -266,12 +263,9 @@ fn word(object: &NodeFencingRequest, request: &Request, view: &Snapshot, policy:
 }
 
 /// The request as vetting sees it; `fence`: the one that was already made for it.
-pub(crate) fn claim(object: &NodeFencingRequest, request: &Request, fence: Option<Uid>) -> Claim {
-    let source = match &object.spec.trigger {
-        Some(trigger) if trigger.threshold.contains("lease") => Source::Lease,
-        Some(_) => Source::Condition,
-        None => Source::Admin,
-    };
+pub(crate) fn claim(object: &NodeFencingRequest, request: &Request, fence: Option<Uid>, detect: &Detect) -> Claim {
+    let trigger = object.spec.trigger.as_ref();
+    let source = trigger.map_or(Source::Admin, |trigger| detect.source(&rule_of(trigger)));
     Claim {
         namespace: object.namespace().unwrap_or_default(),
         target: request.node.clone(),

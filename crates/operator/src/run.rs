@@ -56,6 +56,8 @@ const PROBES: usize = 128;
 /// So many nodes' pods are listed together: where more are late at once, nobody is fenced anyway, and each list is work for the
 /// API server.
 const LISTS: usize = 16;
+/// The pause after a list that failed: an API server that is away must not find a flood when it is back.
+const LIST_AGAIN: Span = Span::secs(1);
 /// After a turn that is not short, the next one begins so many times its length later: while somebody is vetted among thousands of
 /// nodes, a turn for every renewal would leave no time to hear the next one.
 const REST: u32 = 4;
@@ -108,6 +110,8 @@ struct Operator {
     urgent: Arc<Semaphore>,
     /// Nodes whose workload is being listed.
     listing: BTreeSet<NodeName>,
+    /// Nodes whose workload could not be listed, and when that is tried again.
+    unlisted: BTreeMap<NodeName, Tick>,
     policy_asked: bool,
     /// When history was last looked through.
     aged: Tick,
@@ -138,6 +142,7 @@ impl Operator {
             routine: Arc::new(Semaphore::new(PROBES)),
             urgent: Arc::new(Semaphore::new(PROBES)),
             listing: BTreeSet::new(),
+            unlisted: BTreeMap::new(),
             policy_asked: false,
             aged: Tick::START,
             unusable: BTreeMap::new(),
@@ -258,8 +263,9 @@ impl Operator {
             }
             News::Workload { node, seen } => {
                 self.listing.remove(&node);
-                if let Some(seen) = seen {
-                    self.workloads.insert(node, (seen, now));
+                match seen {
+                    Some(seen) => drop(self.workloads.insert(node, (seen, now))),
+                    None => drop(self.unlisted.insert(node, now + LIST_AGAIN)),
                 }
             }
             News::Kept => self.keeping = false,
@@ -428,7 +434,7 @@ impl Operator {
             let facts = self.view.node(&claim.node).and_then(|track| track.facts.as_ref());
             let Some(uid) = facts.map(|facts| facts.uid.clone()) else { continue };
             if let Some(track) = self.view.track(&claim.node) {
-                track.failures.push(now);
+                track.fails(now);
             }
             // Noted at once, so that the next turn does not file it again; the real one takes its place.
             self.detect.filed(&claim.node, &claim.rule.name, Uid::default(), now);
@@ -611,7 +617,7 @@ impl Operator {
         let mut closed = Vetted::Closed;
         for object in named {
             let Some(request) = self.requests.get(&Uid::new(object.uid().unwrap_or_default())) else { continue };
-            match vet(&requests::claim(object, request, Some(uid.clone())), snapshot, policy, now) {
+            match vet(&requests::claim(object, request, Some(uid.clone()), &self.detect), snapshot, policy, now) {
                 Verdict::Admit => return Vetted::Open,
                 Verdict::Hold { .. } => {}
                 Verdict::Reject { .. } => closed = Vetted::Refused,
@@ -680,8 +686,9 @@ impl Operator {
     /// What runs on a node that is asked about, or that may soon be, is known when it is.
     fn refresh_workload(&mut self, node: NodeName, now: Tick) {
         let fresh = self.workloads.get(&node).is_some_and(|(_, at)| now + LIST_BEFORE < *at + FRESH);
+        let refused = self.unlisted.get(&node).is_some_and(|again| now < *again);
         // Whoever finds no seat is asked about again in a moment.
-        if !fresh && self.listing.len() < LISTS && self.listing.insert(node.clone()) {
+        if !fresh && !refused && self.listing.len() < LISTS && self.listing.insert(node.clone()) {
             self.list_workload(node);
         }
     }

@@ -40,6 +40,7 @@ pub(crate) enum Trouble {
     PolicyAgain,
     PolicyEdited,
     OperatorCrashes,
+    CrashThenHeals,
     OperatorFreezes,
     ClockJumps,
     Blackout,
@@ -50,7 +51,7 @@ pub(crate) enum Trouble {
 }
 
 impl Trouble {
-    pub(crate) const ALL: [Self; 33] = [
+    pub(crate) const ALL: [Self; 34] = [
         Self::PowerFailure,
         Self::TwoFail,
         Self::FeedFailure,
@@ -77,6 +78,7 @@ impl Trouble {
         Self::PolicyAgain,
         Self::PolicyEdited,
         Self::OperatorCrashes,
+        Self::CrashThenHeals,
         Self::OperatorFreezes,
         Self::ClockJumps,
         Self::Blackout,
@@ -171,6 +173,7 @@ impl Episode<'_> {
             | Trouble::PolicyAgain
             | Trouble::PolicyEdited => self.people(trouble),
             Trouble::OperatorCrashes
+            | Trouble::CrashThenHeals
             | Trouble::OperatorFreezes
             | Trouble::ClockJumps
             | Trouble::Blackout
@@ -299,6 +302,11 @@ impl Episode<'_> {
         match trouble {
             Trouble::NodeDeleted => self.some_time(5, 40, Fault::DeleteNode(node)),
             Trouble::NodeMadeAnew => {
+                if self.dice.below(2) == 0 {
+                    // Whatever was asked for the old Node is still held when the new one comes.
+                    self.push(0, Fault::EditPolicy("Paused"));
+                    self.push(150, Fault::EditPolicy("Enforce"));
+                }
                 self.some_time(5, 40, Fault::DeleteNode(node.clone()));
                 self.some_time(10, 40, Fault::OutsideOn(node.clone()));
                 self.some_time(60, 60, Fault::RestartKubelet(node));
@@ -332,7 +340,7 @@ impl Episode<'_> {
     }
 
     fn ourselves(&mut self, trouble: Trouble) {
-        if trouble != Trouble::ClockJumps {
+        if !matches!(trouble, Trouble::ClockJumps | Trouble::CrashThenHeals) {
             self.fail();
         }
         match trouble {
@@ -346,6 +354,16 @@ impl Episode<'_> {
                     };
                     self.some_time(5, 60, fault);
                 }
+            }
+            Trouble::CrashThenHeals => {
+                // Between the intent and the off; the node is well again before anybody knows whether the off was sent.
+                let (node, which) = (self.node.clone(), self.which());
+                let healed = 22 + self.dice.below(20);
+                for link in [Link::Api, Link::Peers] {
+                    self.push(0, Fault::Cut(node.clone(), link));
+                    self.push(healed, Fault::Heal(node.clone(), link));
+                }
+                self.plan.faults.push((When::AfterThe(Act::Record, 3), Fault::CrashOperator(which)));
             }
             Trouble::OperatorFreezes => {
                 for _ in 0..=self.dice.below(2) {

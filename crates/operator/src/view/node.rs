@@ -148,6 +148,14 @@ impl NodeTrack {
         self.ready_since = None;
     }
 
+    /// The node fails, by whatever rule. What is noticed twice without a sign of life in between is one failure.
+    pub(crate) fn fails(&mut self, now: Tick) {
+        let before = self.failures.last().copied();
+        if before.is_none_or(|before| self.last_heard().is_some_and(|heard| heard > before)) {
+            self.failures.push(now);
+        }
+    }
+
     /// The lease was seen.
     pub(crate) fn see_lease(&mut self, lease: Option<SeenLease>, now: Tick) {
         let moved = self.lease != lease;

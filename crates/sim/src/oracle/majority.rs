@@ -46,6 +46,12 @@ impl Watched {
         Self { nodes: nodes.collect(), ..Self::default() }
     }
 
+    /// For how long a node's kubelet has worked and reached the API.
+    pub(super) fn well_for(&self, node: &str, now: Duration) -> Duration {
+        let since = self.nodes.get(node).filter(|(well, _)| *well).map_or(now, |(_, since)| *since);
+        now.saturating_sub(since)
+    }
+
     fn note(&mut self, world: &World, machine: &Machine) {
         let is = well(world, machine);
         let known = self.nodes.entry(Name::clone(&machine.name)).or_insert((is, world.now));

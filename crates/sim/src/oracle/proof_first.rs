@@ -2,6 +2,8 @@
 //! machine still has its process in memory, no volume is detached while a process has it, no machine is told on while its Node
 //! is out of service.
 
+use std::time::Duration;
+
 use palisade_cluster::api::{Change, Key, Kind, Store, metadata};
 use palisade_cluster::machines::machine::{Machine, Switch};
 use palisade_cluster::truth::{Event, Name, What, World};
@@ -10,6 +12,9 @@ use serde_json::Value;
 
 use super::{Seen, called, deleting, has_taint, home_of};
 use palisade_api::names::taints;
+
+/// Whoever has worked for so long, and reaches the API server, was heard by everybody who listens.
+const HEARD: Duration = Duration::from_secs(25);
 
 pub(super) fn write(seen: &mut Seen, store: &Store, change: &Change, world: &World) {
     match change.key.kind {
@@ -70,8 +75,8 @@ fn node(seen: &mut Seen, change: &Change, world: &World) {
         seen.moved.insert(handle.into());
         if has(machine, handle) {
             seen.broken(format!("I2: {handle} was taken out of volumesInUse of {name} while a pod there has it"));
-        } else if machine.kubelet_works() {
-            seen.broken(format!("I2: {handle} was taken out of volumesInUse of {name} while its kubelet works"));
+        } else if seen.majority.well_for(name, world.now) > HEARD && !seen.may_be_late() {
+            seen.broken(format!("I2: {handle} was taken out of volumesInUse of {name} while its kubelet is heard"));
         }
     }
     if !has_taint(old, taints::OUT_OF_SERVICE)
