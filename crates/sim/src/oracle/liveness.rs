@@ -94,7 +94,7 @@ pub(super) fn at_the_end(seen: &mut Seen, cluster: &Cluster, fences: Option<Kind
     let kept: BTreeSet<String> =
         pods.iter().filter(|pod| held.contains(&text(pod, "/spec/nodeName"))).flat_map(|pod| claims(pod)).collect();
     for pod in &pods {
-        let phase = text(&pod, "/status/phase");
+        let phase = text(pod, "/status/phase");
         let stateful = metadata::label(pod, "app").is_some() && metadata::label(pod, labels::MANAGED_BY).is_none();
         let waits = held.contains(&text(pod, "/spec/nodeName")) || claims(pod).iter().any(|claim| kept.contains(claim));
         if stateful && phase != "Running" && !waits {
