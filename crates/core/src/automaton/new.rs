@@ -24,6 +24,10 @@ pub(super) fn new(turn: &Turn<'_>, memory: &Memory) -> Next {
     let NodeSeen::There(node) = &seen.node else {
         return end_or_return(turn, End::NodeGone, MoveReason::NodeGone);
     };
+    if fence.slot == Slot::None && matches!(seen.ledger, LedgerSeen::Present { grant } if grant > fence.grant) {
+        // A slot that was taken is on record before anything else is decided: only then can it be given back.
+        return take_slot(turn, fence.grant + 1);
+    }
     // A restart of a flow that has left traces goes on: what it protects must not be forgotten over a closed gate.
     if !fence.left_traces() {
         match seen.vetted {

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use palisade_api::names::{GROUP, labels, taints};
 use palisade_cluster::Cluster;
-use palisade_cluster::api::{Kind, metadata};
+use palisade_cluster::api::{Kind, Object, metadata};
 use palisade_cluster::machines::machine::{Machine, Power, Switch};
 use palisade_cluster::truth::{Event, Name, What, World};
 use serde_json::Value;
@@ -14,6 +14,9 @@ use super::{Seen, has_taint};
 
 /// A machine that may have hibernated before anybody looked can be proven by nobody: a person has to vouch, or switch it on.
 const FOR_PEOPLE: &[&str] = &["CannotTellHibernated"];
+
+/// So many failures within an hour are too many by the default policy.
+const FLAPS: usize = 3;
 
 /// What was last told to a machine.
 pub(super) fn event(seen: &mut Seen, event: &Event) {
@@ -37,9 +40,20 @@ pub(super) fn closed(seen: &mut Seen, node: &str, world: &World) {
 pub(super) fn at_the_end(seen: &mut Seen, cluster: &Cluster, fences: Option<Kind>, policies: Option<Kind>) {
     let text =
         |object: &Value, pointer: &str| object.pointer(pointer).and_then(Value::as_str).unwrap_or_default().to_owned();
+    let requests =
+        cluster.api().kind(GROUP, "NodeFencingRequest").map(|kind| cluster.api().list(kind)).unwrap_or_default();
+    // A node that failed so often within an hour is a person's task by the default policy, and nothing more is begun.
+    let flaps = |node: &str| {
+        let by_us = |request: &&Object| request.pointer("/spec/trigger").is_some();
+        requests.iter().filter(by_us).filter(|request| text(request, "/spec/nodeName") == node).count() >= FLAPS
+    };
     let mut held = BTreeSet::new();
     for fence in fences.map(|kind| cluster.api().list(kind)).unwrap_or_default() {
         if text(&fence, "/status/phase") == "Failed" && FOR_PEOPLE.contains(&text(&fence, "/status/reason").as_str()) {
+            held.insert(metadata::name(&fence).to_owned());
+            continue;
+        }
+        if matches!(text(&fence, "/status/phase").as_str(), "" | "New") && flaps(metadata::name(&fence)) {
             held.insert(metadata::name(&fence).to_owned());
             continue;
         }
@@ -51,14 +65,11 @@ pub(super) fn at_the_end(seen: &mut Seen, cluster: &Cluster, fences: Option<Kind
             text(&fence, "/status/message")
         ));
     }
-    for request in
-        cluster.api().kind(GROUP, "NodeFencingRequest").map(|kind| cluster.api().list(kind)).unwrap_or_default()
-    {
-        let phase = text(&request, "/status/phase");
-        // A node that fails again and again is held for an hour, and says so.
-        let flaps = phase == "Held" && text(&request, "/status/reason") == "Flapping";
-        if phase != "Completed" && phase != "Rejected" && !flaps && !held.contains(&text(&request, "/spec/nodeName")) {
-            let (name, reason) = (metadata::name(&request), text(&request, "/status/reason"));
+    for request in &requests {
+        let phase = text(request, "/status/phase");
+        let node = text(request, "/spec/nodeName");
+        if phase != "Completed" && phase != "Rejected" && !held.contains(&node) && !(phase == "Held" && flaps(&node)) {
+            let (name, reason) = (metadata::name(request), text(request, "/status/reason"));
             seen.broken(format!("I8: the request {name} is not answered: {phase} {reason}"));
         }
     }
