@@ -11,14 +11,13 @@ use palisade_core::detect::witness::{Place, Witness};
 use palisade_core::ident::{NodeName, Uid};
 use palisade_core::request::Request;
 use palisade_core::request::filing::{Filed, Filing};
-use palisade_core::resolve::{Look, Rule};
+use palisade_core::resolve::{Look, Rule, Rulebook};
 use palisade_core::snapshot::{WitnessKind, WitnessWord};
 use palisade_core::time::{Span, Tick};
 use palisade_core::vet::Source;
 
 use crate::agenda::Agenda;
 use crate::decided;
-use crate::rulebook::Rulebook;
 use crate::view::{NodeTrack, View};
 
 /// How often a node is looked at, at most, of which time alone may change what is found. In between it is looked at when something is
@@ -127,7 +126,7 @@ impl Detect {
         let early = early(&whom, view, sight, now);
         let other_rules = view.take_remedies_touched();
         if other_rules {
-            self.rules = Rulebook::of(&view.remedies);
+            self.rules = Rulebook::of(view.remedies.iter().map(|(name, remedy)| (name.as_str(), &remedy.spec)));
         }
         let as_before = (self.sight, self.early) == (Some(sight), early) && !other_rules;
         (self.sight, self.early) = (Some(sight), early);

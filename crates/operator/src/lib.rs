@@ -8,12 +8,14 @@
 //! |---|---|
 //! | `view` | what was seen of the cluster |
 //! | `detect`, `requests`, `fences` | the three things that are stepped |
+//! | `asking`, `workload` | witnesses who are asked, and what runs on a node, listed when it is needed |
 //! | `effects`, `executor` | what was decided, carried out: API requests, devices |
 //! | `leader` | which replica acts |
 //! | `decided` | what was seen and decided, for whoever listens |
 #![forbid(unsafe_code)]
 
 mod agenda;
+mod asking;
 mod beside;
 mod bookkeeping;
 mod clock;
@@ -28,11 +30,11 @@ mod leader;
 mod native;
 mod news;
 mod requests;
-mod rulebook;
 mod run;
 mod snapshot;
 mod view;
 mod watch;
+mod workload;
 
 pub use clock::Clock;
 pub use context::{Context, Devices, NoProbe, Probe};

@@ -4,10 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures_util::future::BoxFuture;
 use futures_util::pin_mut;
-use k8s_openapi::api::core::v1::{ObjectReference, Pod};
+use k8s_openapi::api::core::v1::ObjectReference;
 use kube::ResourceExt;
-use kube::api::{Api, ListParams, PostParams};
+use kube::api::{Api, PostParams};
 use palisade_api::policy::FencePolicySpec;
 use palisade_api::{FencePolicy, names};
 use palisade_core::detect::Standing;
@@ -21,13 +22,13 @@ use palisade_core::prove::Seen as Power;
 use palisade_core::request::history::{Retention, aged_out};
 use palisade_core::request::{Request, RequestEffect};
 use palisade_core::resolve::{self, Resolved, Wanted};
-use palisade_core::snapshot::{Snapshot, WitnessKind, WitnessWord, WorkloadView};
+use palisade_core::snapshot::{Snapshot, WitnessKind, WitnessWord};
 use palisade_core::time::{Span, Tick};
 use palisade_core::vet::{Verdict, entry_for, vet};
-use tokio::sync::Semaphore;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::time::Instant;
 
+use crate::asking::Asking;
 use crate::beside::Beside;
 use crate::bookkeeping;
 use crate::context::Context;
@@ -40,24 +41,16 @@ use crate::fences::{Around, Fences, Live};
 use crate::leader::{self, Hold, Term};
 use crate::news::News;
 use crate::requests::{self, Requests};
-use crate::snapshot::{FRESH, Scene, Workloads, refreshed, snapshot};
+use crate::snapshot::{Scene, refreshed, snapshot};
 use crate::view::{Seen, View};
 use crate::watch;
+use crate::workload::{self, Workloads};
 
 /// However quiet it is, everything is looked at this often.
 const AT_LEAST: Span = Span::secs(10);
 /// How often the ledger is put in order, and how soon one is built.
 const KEEP: Span = Span::secs(10);
 const KEEP_SOON: Span = Span::secs(1);
-/// A list is made again so long before it is out of date.
-const LIST_BEFORE: Span = Span::secs(10);
-/// So many witnesses are asked together: thousands are due at once when the operator starts, and each is a socket.
-const PROBES: usize = 128;
-/// So many nodes' pods are listed together: where more are late at once, nobody is fenced anyway, and each list is work for the
-/// API server.
-const LISTS: usize = 16;
-/// The pause after a list that failed: an API server that is away must not find a flood when it is back.
-const LIST_AGAIN: Span = Span::secs(1);
 /// After a turn that is not short, the next one begins so many times its length later: while somebody is vetted among thousands of
 /// nodes, a turn for every renewal would leave no time to hear the next one.
 const REST: u32 = 4;
@@ -102,16 +95,7 @@ struct Operator {
     workloads: Workloads,
     /// The picture that vetting looked at in the turn before, while somebody waits for a verdict.
     picture: Option<Snapshot>,
-    /// Witnesses who have not answered yet.
-    asking: BTreeSet<(NodeName, WitnessKind)>,
-    /// Seats for those who look at kubelets now and then, and for those who ask about a node that may be gone: these must not
-    /// wait for thousands who are well.
-    routine: Arc<Semaphore>,
-    urgent: Arc<Semaphore>,
-    /// Nodes whose workload is being listed.
-    listing: BTreeSet<NodeName>,
-    /// Nodes whose workload could not be listed, and when that is tried again.
-    unlisted: BTreeMap<NodeName, Tick>,
+    asking: Asking,
     policy_asked: bool,
     /// When history was last looked through.
     aged: Tick,
@@ -136,13 +120,9 @@ impl Operator {
             detect: Detect::default(),
             requests: Requests::default(),
             fences: Fences::new(),
-            workloads: Workloads::new(),
+            workloads: Workloads::default(),
             picture: None,
-            asking: BTreeSet::new(),
-            routine: Arc::new(Semaphore::new(PROBES)),
-            urgent: Arc::new(Semaphore::new(PROBES)),
-            listing: BTreeSet::new(),
-            unlisted: BTreeMap::new(),
+            asking: Asking::default(),
             policy_asked: false,
             aged: Tick::START,
             unusable: BTreeMap::new(),
@@ -238,7 +218,7 @@ impl Operator {
                 }
             }
             News::Witness { node, kind, word } => {
-                self.asking.remove(&(node.clone(), kind));
+                self.asking.answered(&node, kind);
                 Detect::heard(&mut self.view, &node, kind, word, now);
             }
             News::Requests(mut outcome) => {
@@ -261,13 +241,7 @@ impl Operator {
                     self.follow_fences(now);
                 }
             }
-            News::Workload { node, seen } => {
-                self.listing.remove(&node);
-                match seen {
-                    Some(seen) => drop(self.workloads.insert(node, (seen, now))),
-                    None => drop(self.unlisted.insert(node, now + LIST_AGAIN)),
-                }
-            }
+            News::Workload { node, seen } => self.workloads.answered(node, seen, now),
             News::Kept => self.keeping = false,
             News::Answered => {}
         }
@@ -434,7 +408,7 @@ impl Operator {
             let facts = self.view.node(&claim.node).and_then(|track| track.facts.as_ref());
             let Some(uid) = facts.map(|facts| facts.uid.clone()) else { continue };
             if let Some(track) = self.view.track(&claim.node) {
-                track.fails(now);
+                track.memory.fails(now);
             }
             // Noted at once, so that the next turn does not file it again; the real one takes its place.
             self.detect.filed(&claim.node, &claim.rule.name, Uid::default(), now);
@@ -639,66 +613,56 @@ impl Operator {
 
     /// Asks a witness, beside; one that has not answered yet is not asked again.
     fn ask(&mut self, node: NodeName, kind: WitnessKind, urgent: bool) {
-        if !self.asking.insert((node.clone(), kind)) {
+        if self.asking.awaits(&node, kind) {
             return;
         }
-        let (news, seats) = (self.news.clone(), Arc::clone(if urgent { &self.urgent } else { &self.routine }));
-        match kind {
-            WitnessKind::KubeletPort => {
-                let look = self.context.probe.kubelet(&node);
-                self.beside.start(async move {
-                    // Nobody closes it; without a seat one would only be looked at earlier.
-                    let _seat = seats.acquire().await;
-                    let word = look.await;
-                    let _ = news.send(News::Witness { node, kind, word });
-                });
+        let word = match kind {
+            WitnessKind::KubeletPort => self.context.probe.kubelet(&node),
+            WitnessKind::BmcPower => match self.power_word(&node) {
+                Some(word) => word,
+                None => return,
+            },
+            WitnessKind::StorageHeartbeat => return,
+        };
+        let (news, seats) = (self.news.clone(), self.asking.begin(&node, kind, urgent));
+        self.beside.start(async move {
+            // Nobody closes it; without a seat one would only be asked earlier.
+            let _seat = seats.acquire().await;
+            let word = word.await;
+            let _ = news.send(News::Witness { node, kind, word });
+        });
+    }
+
+    /// What the device says that would switch the machine off, as a witness; nothing if there is none.
+    fn power_word(&self, node: &NodeName) -> Option<BoxFuture<'static, WitnessWord>> {
+        let resolved = self.resolved(node).ok()?;
+        let method = power_method(&resolved)?;
+        let executor = Executor {
+            context: self.context.clone(),
+            hold: self.hold.clone(),
+            node: node.clone(),
+            fence: Uid::default(),
+            system_uuid: None,
+            calls: Arc::new(resolved.calls),
+        };
+        let word = async move {
+            match executor.power(&method).await {
+                Power::Off => WitnessWord::Silent,
+                Power::On => WitnessWord::Alive,
+                Power::Unknown => WitnessWord::Unknown,
             }
-            WitnessKind::BmcPower => {
-                let resolved = self.resolved(&node).ok();
-                let Some((resolved, method)) = resolved.and_then(|one| power_method(&one).map(|how| (one, how))) else {
-                    self.asking.remove(&(node, kind));
-                    return;
-                };
-                let executor = Executor {
-                    context: self.context.clone(),
-                    hold: self.hold.clone(),
-                    node: node.clone(),
-                    fence: Uid::default(),
-                    system_uuid: None,
-                    calls: Arc::new(resolved.calls),
-                };
-                self.beside.start(async move {
-                    let _seat = seats.acquire().await;
-                    let word = match executor.power(&method).await {
-                        Power::Off => WitnessWord::Silent,
-                        Power::On => WitnessWord::Alive,
-                        Power::Unknown => WitnessWord::Unknown,
-                    };
-                    let _ = news.send(News::Witness { node, kind, word });
-                });
-            }
-            WitnessKind::StorageHeartbeat => {
-                self.asking.remove(&(node, kind));
-            }
-        }
+        };
+        Some(Box::pin(word))
     }
 
     /// What runs on a node that is asked about, or that may soon be, is known when it is.
     fn refresh_workload(&mut self, node: NodeName, now: Tick) {
-        let fresh = self.workloads.get(&node).is_some_and(|(_, at)| now + LIST_BEFORE < *at + FRESH);
-        let refused = self.unlisted.get(&node).is_some_and(|again| now < *again);
-        // Whoever finds no seat is asked about again in a moment.
-        if !fresh && !refused && self.listing.len() < LISTS && self.listing.insert(node.clone()) {
-            self.list_workload(node);
+        if !self.workloads.begin(&node, now) {
+            return;
         }
-    }
-
-    fn list_workload(&mut self, node: NodeName) {
         let (client, news) = (self.context.client.clone(), self.news.clone());
         self.beside.start(async move {
-            let pods: Api<Pod> = Api::all(client);
-            let of_node = ListParams::default().fields(&format!("spec.nodeName={node}"));
-            let seen = pods.list(&of_node).await.ok().map(|found| workload(&found.items));
+            let seen = workload::list(client, &node).await;
             let _ = news.send(News::Workload { node, seen });
         });
     }
@@ -754,20 +718,4 @@ fn power_method(resolved: &Resolved) -> Option<palisade_core::settings::Method> 
     let plans = [&settings.isolation, &settings.power_off];
     let mut methods = plans.into_iter().flat_map(|plan| &plan.levels).flat_map(|level| &level.methods);
     methods.find(|method| method.proves == Some(palisade_core::prove::Class::Power)).cloned()
-}
-
-/// What runs on a node, as far as it decides whether fencing helps.
-fn workload(pods: &[Pod]) -> WorkloadView {
-    let owned = |pod: &&Pod, kind: &str| pod.owner_references().iter().any(|owner| owner.kind == kind);
-    let volumes = |pod: &&Pod| pod.spec.as_ref().and_then(|spec| spec.volumes.as_deref()).unwrap_or_default().len();
-    let claims = |pod: &&Pod| {
-        let all = pod.spec.as_ref().and_then(|spec| spec.volumes.as_deref()).unwrap_or_default();
-        all.iter().any(|volume| volume.persistent_volume_claim.is_some())
-    };
-    let stateful = pods.iter().filter(|pod| owned(pod, "StatefulSet")).count();
-    let single = pods.iter().filter(|pod| !owned(pod, "StatefulSet") && volumes(pod) > 0 && claims(pod)).count();
-    WorkloadView {
-        statefulset_pods: u32::try_from(stateful).unwrap_or(u32::MAX),
-        single_writer_pods: u32::try_from(single).unwrap_or(u32::MAX),
-    }
 }

@@ -6,17 +6,12 @@ use palisade_api::fence::{End, FencePhase, Slot};
 use palisade_api::names::labels;
 use palisade_core::detect::sight::{Sight, Watch};
 use palisade_core::ident::{NodeName, Uid};
-use palisade_core::snapshot::{FenceView, Member, NodeView, ObserverView, QuorumView, Snapshot, WorkloadView};
+use palisade_core::snapshot::{FenceView, Member, NodeView, ObserverView, QuorumView, Snapshot};
 use palisade_core::time::{Span, Tick};
 
 use crate::effects::ledger_of;
 use crate::view::View;
-
-/// What runs on nodes, as far as somebody listed it, and when.
-pub(crate) type Workloads = BTreeMap<NodeName, (WorkloadView, Tick)>;
-
-/// What was listed longer ago says nothing any more.
-pub(crate) const FRESH: Span = Span::secs(30);
+use crate::workload::Workloads;
 
 /// What a picture is taken of.
 #[derive(Clone, Copy)]
@@ -36,8 +31,7 @@ pub(crate) fn snapshot(scene: Scene<'_>) -> Snapshot {
 /// The same, from the picture of the turn before: a picture of thousands of nodes is not taken anew because one lease moved.
 /// Expects in `looked` every node of which something was seen since, or whose lease fell silent.
 pub(crate) fn refreshed(known: Snapshot, looked: &BTreeSet<NodeName>, scene: Scene<'_>) -> Snapshot {
-    let workloads: BTreeSet<_> = scene.workloads.keys().cloned().collect();
-    let stale: BTreeSet<_> = looked.iter().chain(scene.view.touched()).chain(&workloads).collect();
+    let stale: BTreeSet<_> = looked.iter().chain(scene.view.touched()).chain(scene.workloads.nodes()).collect();
     retouched(known, stale, scene)
 }
 
@@ -96,18 +90,18 @@ fn node_view(name: &NodeName, scene: Scene<'_>) -> Option<NodeView> {
         lease_silent: track.lease_silent(name, sight, now),
         late_since: track.late_since(name, sight, now),
         last_renewal: track.memory.lease.last_renewal(),
-        workload: workloads.get(name).filter(|(_, at)| now < *at + FRESH).map(|(seen, _)| *seen),
+        workload: workloads.on(name, now),
         storage: Vec::new(),
         kdump: None,
         witnesses: track.memory.witnesses.views(),
-        failures: track.failures.clone(),
+        failures: track.memory.failures().to_vec(),
     })
 }
 
 #[cfg(test)]
 mod tests {
     use palisade_core::detect::lease::SeenLease;
-    use palisade_core::snapshot::{Ready, WitnessKind, WitnessWord};
+    use palisade_core::snapshot::{Ready, WitnessKind, WitnessWord, WorkloadView};
 
     use super::*;
     use crate::detect::Detect;
@@ -128,13 +122,13 @@ mod tests {
     #[test]
     fn a_picture_that_is_kept_up_is_the_one_that_would_be_taken_anew() {
         let (mut view, mut detect, watch) = (View::default(), Detect::default(), Watch::default());
-        let mut workloads = Workloads::new();
+        let mut workloads = Workloads::default();
         let mut picture = None;
         for second in 0..60 {
             let now = Tick::at_millis(second * 1_000);
             match second {
                 0 => view.take(Seen::Node(Change::All(vec![node("n1"), node("n2"), node("n3")])), now),
-                1 => drop(workloads.insert(NodeName::from("n3"), (WorkloadView::default(), now))),
+                1 => workloads.answered(NodeName::from("n3"), Some(WorkloadView::default()), now),
                 2 => renew(&mut view, "n1", now),
                 20 => Detect::heard(&mut view, &NodeName::from("n2"), WitnessKind::BmcPower, WitnessWord::Silent, now),
                 30 => view.take(Seen::Node(Change::Gone(node("n3"))), now),
@@ -143,7 +137,7 @@ mod tests {
             }
             let pass = detect.look(&mut view, CLEAR, now);
             if second == 40 {
-                view.track(&NodeName::from("n1")).unwrap().failures.push(now);
+                view.track(&NodeName::from("n1")).unwrap().memory.fails(now);
             }
             let scene = Scene { view: &view, watch: &watch, workloads: &workloads, sight: CLEAR, now };
             let kept = picture.map_or_else(|| snapshot(scene), |known| refreshed(known, &pass.looked, scene));

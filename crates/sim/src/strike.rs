@@ -114,7 +114,7 @@ impl Scene<'_> {
             Fault::Blackout(time) => {
                 self.wire.go_dark(*time);
                 if *time > OUTAGE {
-                    self.oracle.is_blind(cluster.elapsed() + *time);
+                    self.oracle.go_blind(cluster.elapsed() + *time);
                 }
             }
             Fault::FreezeWatches(time) => self.wire.freeze(*time),

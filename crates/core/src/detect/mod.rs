@@ -220,6 +220,8 @@ pub struct NodeMemory {
     pub events: events::Events,
     /// What each storage system says of it.
     pub storage: BTreeMap<ProviderName, storage::StorageMemory>,
+    /// When it was seen to fail, newest last; by whatever Node of this name, for a machine is not cured by another object.
+    failures: Vec<Tick>,
 }
 
 impl NodeMemory {
@@ -228,7 +230,8 @@ impl NodeMemory {
     pub fn recognise(&mut self, uid: &Uid, boot: Option<&BootId>) {
         if self.uid != *uid {
             let lease = std::mem::take(&mut self.lease).of_another();
-            *self = Self { uid: uid.clone(), lease, ..Self::default() };
+            let failures = std::mem::take(&mut self.failures);
+            *self = Self { uid: uid.clone(), lease, failures, ..Self::default() };
         }
         if boot.is_some() && self.boot.as_ref() != boot {
             if self.boot.is_some() {
@@ -236,5 +239,43 @@ impl NodeMemory {
             }
             self.boot = boot.cloned();
         }
+    }
+
+    /// When the node last showed a sign of life: a renewal, or a witness who saw it.
+    pub fn last_heard(&self) -> Option<Tick> {
+        self.lease.last_renewal().max(self.witnesses.last_alive())
+    }
+
+    /// The node fails, by whatever rule. What is noticed twice without a sign of life in between is one failure.
+    pub fn fails(&mut self, now: Tick) {
+        let before = self.failures.last().copied();
+        if before.is_none_or(|before| self.last_heard().is_some_and(|heard| heard > before)) {
+            self.failures.push(now);
+        }
+    }
+
+    /// When it was seen to fail, newest last.
+    pub fn failures(&self) -> &[Tick] {
+        &self.failures
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_outage_that_two_rules_notice_is_one_failure() {
+        let mut memory = NodeMemory::default();
+        let renewed = |text: &str| lease::SeenLease { holder: None, seconds: None, renewed: Some(text.into()) };
+        memory.lease.observe(Some(renewed("a")), Tick::at_millis(0));
+        memory.fails(Tick::at_millis(21_000));
+        memory.fails(Tick::at_millis(55_000));
+        assert_eq!(memory.failures(), [Tick::at_millis(21_000)]);
+        memory.lease.observe(Some(renewed("b")), Tick::at_millis(90_000));
+        memory.recognise(&"another".into(), None);
+        memory.lease.observe(Some(renewed("c")), Tick::at_millis(95_000));
+        memory.fails(Tick::at_millis(120_000));
+        assert_eq!(memory.failures(), [Tick::at_millis(21_000), Tick::at_millis(120_000)]);
     }
 }

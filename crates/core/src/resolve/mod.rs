@@ -19,11 +19,13 @@ mod method;
 mod parameters;
 mod policy;
 mod remedy;
+mod rulebook;
 mod settings;
 
 pub use config::config_for;
 pub use policy::policy;
 pub use remedy::{Look, Rule, default_rules, rules};
+pub use rulebook::Rulebook;
 pub use settings::{Resolved, Wanted, settings};
 
 /// All FenceTemplates, by name.

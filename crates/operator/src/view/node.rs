@@ -124,8 +124,6 @@ pub(crate) struct NodeTrack {
     pub(crate) memory: NodeMemory,
     /// Since when it is Ready with a lease that moves, seen to move.
     ready_since: Option<Tick>,
-    /// When it was seen to fail, newest last.
-    pub(crate) failures: Vec<Tick>,
 }
 
 impl NodeTrack {
@@ -146,14 +144,6 @@ impl NodeTrack {
     pub(crate) fn lose_node(&mut self) {
         self.facts = None;
         self.ready_since = None;
-    }
-
-    /// The node fails, by whatever rule. What is noticed twice without a sign of life in between is one failure.
-    pub(crate) fn fails(&mut self, now: Tick) {
-        let before = self.failures.last().copied();
-        if before.is_none_or(|before| self.last_heard().is_some_and(|heard| heard > before)) {
-            self.failures.push(now);
-        }
     }
 
     /// The lease was seen.
@@ -185,7 +175,7 @@ impl NodeTrack {
 
     /// When it was last heard of: its lease moved, or its kubelet answered.
     pub(crate) fn last_heard(&self) -> Option<Tick> {
-        self.memory.lease.last_renewal().max(self.memory.witnesses.last_alive())
+        self.memory.last_heard()
     }
 
     /// Whether its power device said last, and lately, that it is off.

@@ -112,8 +112,8 @@ impl Oracle {
         seen.stood_still = seen.stood_still.max(Some(until));
     }
 
-    /// No operator sees anything until then.
-    pub(crate) fn is_blind(&self, until: Duration) {
+    /// From now on no operator sees anything until then.
+    pub(crate) fn go_blind(&self, until: Duration) {
         let mut seen = self.lock();
         seen.saw_again = seen.saw_again.max(Some(until));
     }
