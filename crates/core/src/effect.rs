@@ -93,6 +93,32 @@ impl Effect {
         }
     }
 
+    /// Whether it concerns one pod or one attachment alone, by preconditions of its own: what comes of it says nothing about the
+    /// next one, and holds it up as little.
+    pub const fn stands_alone(&self) -> bool {
+        match self {
+            Self::MarkPod(_) | Self::Unpublish(_) | Self::RemovePod(_) | Self::DeleteAttachment(_) => true,
+            Self::Record { .. }
+            | Self::ReadLedger
+            | Self::TakeSlot { .. }
+            | Self::GiveSlotBack { .. }
+            | Self::ReadNode(_)
+            | Self::ListPods
+            | Self::CallDevice(_)
+            | Self::ReadBack(_)
+            | Self::PatchNode(_)
+            | Self::DetachVolumes(_)
+            | Self::TouchNode(_)
+            | Self::DeleteNode(_)
+            | Self::Close { .. } => false,
+        }
+    }
+
+    /// Whether it only reads from the API server.
+    pub const fn reads(&self) -> bool {
+        matches!(self, Self::ReadNode(_) | Self::ListPods | Self::ReadLedger)
+    }
+
     /// The names of all effects: a test demands a golden case for each.
     pub const NAMES: [&'static str; 17] = [
         "Record",

@@ -13,6 +13,7 @@ pub mod ident;
 pub mod isolate;
 pub mod ledger;
 pub mod observe;
+pub mod pace;
 pub mod planted;
 pub mod policy;
 pub mod prove;

@@ -114,6 +114,7 @@ pub(crate) fn came(node: &NodeName, outcome: &Outcome) {
         | Outcome::Told
         | Outcome::Relist
         | Outcome::Closed
+        | Outcome::NotYet
         | Outcome::Failed { .. }
         | Outcome::Nothing => return,
     };

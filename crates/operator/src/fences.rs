@@ -16,14 +16,16 @@ use palisade_core::ident::{BootId, NodeName, Uid};
 use palisade_core::observe::{
     Admin, CallAnswer, Confirmation, LedgerSeen, Memory, NodeRead, NodeSeen, Observations, ReadAnswer, Vetted,
 };
+use palisade_core::pace::{Pace, pause};
 use palisade_core::policy::ReleasePolicy;
-use palisade_core::resolve::Resolved;
+use palisade_core::reason::automaton::WaitReason;
 use palisade_core::settings::Settings;
 use palisade_core::time::{Span, Tick};
 use palisade_core::{Decision, State, step};
 
 use crate::decided;
 use crate::effects::{Listing, Outcome};
+use crate::plans::Plan;
 use crate::view::{NodeTrack, version};
 
 /// How soon something that went another way is tried again.
@@ -32,6 +34,12 @@ const AGAIN: Span = Span::millis(500);
 const RELIST: Span = Span::secs(1);
 /// How soon it is made again otherwise.
 const RELIST_SLOWLY: Span = Span::secs(5);
+
+/// How soon a fence that waits for nothing that we know is asked again.
+const UNASKED: Span = Span::secs(5);
+
+/// How long a fence waits for one thing before people are told.
+const TELL: Span = Span::secs(15);
 
 /// One live fence.
 #[derive(Debug)]
@@ -47,19 +55,32 @@ pub(crate) struct Live {
     reads: Vec<ReadAnswer>,
     /// Where the fence will stand when what this process is writing has gone through.
     writing: Option<Place>,
+    pace: Pace,
+    /// How often in a row a record was not taken, although nobody else had written.
+    refused: u32,
     wake: Option<Tick>,
-    /// What it waits for, for people.
-    pub(crate) waits: String,
+    waits: Option<Waiting>,
+}
+
+/// What a fence waits for, for people.
+#[derive(Debug)]
+struct Waiting {
+    reason: &'static str,
+    since: Tick,
+    told: bool,
+    said: String,
 }
 
 /// What is seen beside the fence itself.
 pub(crate) struct Around<'a> {
     pub(crate) track: Option<&'a NodeTrack>,
-    pub(crate) resolved: Option<&'a Resolved>,
-    /// Why there is nothing resolved.
+    pub(crate) plan: Option<&'a Plan>,
+    /// Why there is none.
     pub(crate) unusable: Option<&'a str>,
     pub(crate) release: &'a ReleasePolicy,
     pub(crate) vetted: Vetted,
+    /// Which gate is closed, and why.
+    pub(crate) closed: Option<&'a str>,
     pub(crate) evidence_cleared: bool,
     pub(crate) sight: Sight,
     pub(crate) now: Tick,
@@ -80,8 +101,10 @@ impl Live {
             calls: Vec::new(),
             reads: Vec::new(),
             writing: None,
+            pace: Pace::default(),
+            refused: 0,
             wake: None,
-            waits: String::new(),
+            waits: None,
         })
     }
 
@@ -149,19 +172,40 @@ impl Live {
             self.listing = None;
         }
         let seen = self.observations(around);
-        let (next, decision) = step(self.state.clone(), &seen, now);
-        decided::fence(&self.state.fence, &decision);
+        let (next, mut decision) = step(self.state.clone(), &seen, now);
         let records = decision.effects.iter().any(|effect| matches!(effect, Effect::Record { .. }));
+        let paced = self.pace.pass(std::mem::take(&mut decision.effects), now);
+        decision.effects = paced.go;
+        decided::fence(&self.state.fence, &decision);
         self.writing = records.then(|| place(&next.fence));
         // A record becomes the state only when its write went through.
         self.state = if records { State { fence: self.state.fence.clone(), memory: next.memory } } else { next };
-        self.waits = decision.waits.as_ref().map(ToString::to_string).unwrap_or_default();
-        let again = self.relist().map(|every| now + every);
-        self.wake = match (decision.look_again, again) {
-            (Some(one), Some(other)) => Some(one.min(other)),
-            (one, other) => one.or(other).or(Some(now + Span::secs(5))),
-        };
+        self.waits_for(decision.waits.as_ref(), around.closed, now);
+        let relist = self.relist().map(|every| now + every);
+        let earliest = [decision.look_again, relist, paced.look_again].into_iter().flatten().min();
+        self.wake = Some(earliest.unwrap_or(now + UNASKED));
         decision
+    }
+
+    fn waits_for(&mut self, what: Option<&WaitReason>, closed: Option<&str>, now: Tick) {
+        let known = self.waits.take();
+        self.waits = what.map(|why| {
+            let said = match (why, closed) {
+                (WaitReason::VettingClosed, Some(closed)) => format!("{why}: {closed}"),
+                _ => why.to_string(),
+            };
+            match known.filter(|known| known.reason == why.name()) {
+                Some(known) => Waiting { said, ..known },
+                None => Waiting { reason: why.name(), since: now, told: false, said },
+            }
+        });
+    }
+
+    /// What it has waited for so long that people should hear of it; each thing once.
+    pub(crate) fn long_waited(&mut self, now: Tick) -> Option<(&'static str, String)> {
+        let waits = self.waits.as_mut().filter(|waits| !waits.told && now >= waits.since + TELL)?;
+        waits.told = true;
+        Some((waits.reason, waits.said.clone()))
     }
 
     /// How soon pods and attachments of the node, which may change without a word to us, are listed again.
@@ -185,14 +229,14 @@ impl Live {
             around.track.and_then(|track| track.live(&self.state.fence.node, self.node_read, around.sight, around.now));
         let listing = self.listing.as_deref();
         Observations {
-            settings: around.resolved.map_or_else(Settings::default, |resolved| resolved.settings.clone()),
+            settings: around.plan.map_or_else(Settings::default, |plan| plan.settings.clone()),
             unusable: around.unusable.map(Into::into),
             release: around.release.clone(),
             vetted: around.vetted,
             ledger: self.ledger,
             node: node.map_or(NodeSeen::Gone, NodeSeen::There),
             evidence_cleared: around.evidence_cleared,
-            power_wanted: self.object.spec.power_step || around.resolved.is_some(),
+            power_wanted: self.object.spec.power_step || around.plan.is_some(),
             admin: self.admin(),
             pods: listing.map(|listing| listing.pods.clone()),
             volumes: listing.map(|listing| listing.volumes.clone()).unwrap_or_default(),
@@ -242,15 +286,23 @@ impl Live {
         for outcome in outcomes {
             decided::came(&self.state.fence.node, &outcome);
             match outcome {
-                Outcome::Recorded(object) => self.take(&object)?,
+                Outcome::Recorded(object) => {
+                    self.refused = 0;
+                    self.take(&object)?;
+                }
                 Outcome::RecordLost(Some(object)) if object.uid() == self.object.uid() => {
+                    let refused = object.resource_version() == self.object.resource_version();
+                    self.refused = if refused { self.refused.saturating_add(1) } else { 0 };
                     self.take(&object)?;
                     self.state.memory.found_again(now);
+                    self.wake = Some(now + pause(self.refused));
                 }
                 Outcome::RecordLost(_) | Outcome::Closed => return Ok(true),
                 Outcome::Ledger(seen) => self.ledger = seen,
                 Outcome::NoSlot(why) => {
-                    self.waits = format!("no free slot: {why}");
+                    if let Some(waits) = &mut self.waits {
+                        waits.said = format!("waiting for a slot of the budget: {why}");
+                    }
                     self.ledger = LedgerSeen::Unknown;
                     self.wake = Some(now + RELIST);
                 }
@@ -269,6 +321,7 @@ impl Live {
                         self.ledger = LedgerSeen::Unknown;
                     }
                 }
+                Outcome::NotYet => self.wake = Some(now + AGAIN),
                 Outcome::NodeWritten(_) | Outcome::Nothing => {}
             }
         }

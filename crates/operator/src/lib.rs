@@ -9,6 +9,7 @@
 //! | `view` | what was seen of the cluster |
 //! | `detect`, `requests`, `fences` | the three things that are stepped |
 //! | `asking`, `workload` | witnesses who are asked, and what runs on a node, listed when it is needed |
+//! | `plans` | how each node is fenced |
 //! | `effects`, `executor` | what was decided, carried out: API requests, devices |
 //! | `leader` | which replica acts |
 //! | `decided` | what was seen and decided, for whoever listens |
@@ -29,6 +30,7 @@ mod fences;
 mod leader;
 mod native;
 mod news;
+mod plans;
 mod requests;
 mod run;
 mod snapshot;

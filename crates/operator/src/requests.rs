@@ -10,6 +10,7 @@ use palisade_api::{NodeFence, NodeFencingRequest, names};
 use palisade_core::detect::Evidence;
 use palisade_core::detect::sight::Sight;
 use palisade_core::ident::{NodeName, ResourceVersion, Uid};
+use palisade_core::pace::pause;
 use palisade_core::planted::{self, Bug};
 use palisade_core::policy::Policy;
 use palisade_core::reason::vet::RejectReason;
@@ -18,7 +19,7 @@ use palisade_core::request::{
     FenceFacts, FenceResult, FenceSeen, How, Life, NodeSeen, Request, RequestEffect, RequestStatus, Seen, VetWord,
 };
 use palisade_core::snapshot::Snapshot;
-use palisade_core::time::{Span, Tick};
+use palisade_core::time::Tick;
 use palisade_core::vet::{Claim, GateName, Source, Verdict, vet};
 use serde_json::json;
 
@@ -28,9 +29,6 @@ use crate::detect::{Detect, ToFile};
 use crate::effects::gone;
 use crate::leader::Hold;
 use crate::view::View;
-
-/// How soon something that went another way is tried again.
-const AGAIN: Span = Span::millis(500);
 
 /// What came of what was decided for a request.
 #[derive(Debug, Default)]
@@ -59,13 +57,23 @@ pub(crate) struct Decided {
     pub(crate) fence: Option<Box<NodeFence>>,
 }
 
+/// Something went another way.
+#[derive(Debug)]
+struct Again {
+    /// The version that was decided on.
+    version: String,
+    times: u32,
+    /// When it is tried again if nothing changes.
+    at: Tick,
+}
+
 /// All requests, as far as this process follows them.
 #[derive(Debug, Default)]
 pub(crate) struct Requests {
     lives: BTreeMap<Uid, Request>,
     busy: BTreeSet<Uid>,
-    /// Requests for which something went another way: which version that was, and when it is tried again if nothing changes.
-    again: BTreeMap<Uid, (String, Tick)>,
+    /// Requests for which something went another way.
+    again: BTreeMap<Uid, Again>,
     /// Fences that were read live because the cache did not show them.
     live_reads: BTreeMap<NodeName, Option<Box<NodeFence>>>,
 }
@@ -110,7 +118,9 @@ impl Requests {
         if let Some((uid, version)) = &outcome.request {
             self.busy.remove(uid);
             if outcome.failed.is_some() {
-                self.again.insert(uid.clone(), (version.clone(), now + AGAIN));
+                let times = self.again.get(uid).map_or(1, |known| known.times.saturating_add(1));
+                let at = now + pause(times.saturating_add(1));
+                self.again.insert(uid.clone(), Again { version: version.clone(), times, at });
             } else {
                 self.again.remove(uid);
             }
@@ -154,7 +164,7 @@ impl Requests {
                 continue;
             }
             // What was refused once is refused again until somebody sees a newer version, or a moment has passed.
-            if let Some((version, at)) = self.again.get(uid)
+            if let Some(Again { version, at, .. }) = self.again.get(uid)
                 && now < *at
                 && object.resource_version().as_deref() == Some(version)
             {

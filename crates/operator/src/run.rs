@@ -21,7 +21,8 @@ use palisade_core::policy::Policy;
 use palisade_core::prove::Seen as Power;
 use palisade_core::request::history::{Retention, aged_out};
 use palisade_core::request::{Request, RequestEffect};
-use palisade_core::resolve::{self, Resolved, Wanted};
+use palisade_core::resolve;
+use palisade_core::settings::{Method, Settings};
 use palisade_core::snapshot::{Snapshot, WitnessKind, WitnessWord};
 use palisade_core::time::{Span, Tick};
 use palisade_core::vet::{Verdict, entry_for, vet};
@@ -40,6 +41,7 @@ use crate::executor::Executor;
 use crate::fences::{Around, Fences, Live};
 use crate::leader::{self, Hold, Term};
 use crate::news::News;
+use crate::plans::{Plan, Plans};
 use crate::requests::{self, Requests};
 use crate::snapshot::{Scene, refreshed, snapshot};
 use crate::view::{Seen, View};
@@ -93,6 +95,7 @@ struct Operator {
     requests: Requests,
     fences: Fences,
     workloads: Workloads,
+    plans: Plans,
     /// The picture that vetting looked at in the turn before, while somebody waits for a verdict.
     picture: Option<Snapshot>,
     asking: Asking,
@@ -121,6 +124,7 @@ impl Operator {
             requests: Requests::default(),
             fences: Fences::new(),
             workloads: Workloads::default(),
+            plans: Plans::default(),
             picture: None,
             asking: Asking::default(),
             policy_asked: false,
@@ -183,9 +187,15 @@ impl Operator {
         match news {
             News::Seen(seen) => {
                 let (policy, fences) = (matches!(seen, Seen::Policy(_)), matches!(seen, Seen::Fence(_)));
+                if matches!(seen, Seen::Config(_) | Seen::Template(_)) {
+                    self.plans.forget();
+                }
                 self.view.take(seen, now);
                 if policy {
                     self.policy = self.resolved_policy();
+                    // Whoever waits behind a gate may go on: the mode has changed, or a slot is free.
+                    let waits = |live: &&mut Live| matches!(live.fence().phase, Phase::New);
+                    self.fences.values_mut().filter(waits).for_each(Live::nudge);
                 }
                 if fences {
                     self.follow_fences(now);
@@ -371,6 +381,7 @@ impl Operator {
                 if old {
                     self.aged = now;
                     self.age(&all);
+                    self.plans.tidy(&self.view);
                 }
             }
             // In a quiet cluster nobody asks, and a picture of thousands of nodes need not be taken.
@@ -460,25 +471,31 @@ impl Operator {
         let mut wake = now + AT_LEAST;
         let nodes: Vec<NodeName> = self.fences.keys().cloned().collect();
         for node in nodes {
-            let resolved = self.usable(&node);
+            let plan = self.usable(&node);
             // Nobody else asks for a verdict, which is a look at every node.
             let begins = self.fences.get(&node).is_some_and(|live| matches!(live.fence().phase, Phase::New));
-            let vetted = if begins { self.vetted(&node, snapshot, policy, now) } else { Vetted::Closed };
+            let (vetted, closed) =
+                if begins { self.vetted(&node, snapshot, policy, now) } else { (Vetted::Closed, None) };
             let cleared = self.evidence_cleared(&node);
             let Some(live) = self.fences.get_mut(&node) else { continue };
             if live.due(now) {
                 let around = Around {
                     track: self.view.node(&node),
-                    resolved: resolved.as_ref(),
+                    plan: plan.as_deref(),
                     unusable: self.unusable.get(&node).map(String::as_str),
                     release: &policy.release,
                     vetted,
+                    closed: closed.as_deref(),
                     evidence_cleared: cleared,
                     sight,
                     now,
                 };
                 let decision = live.decide(&around);
-                self.act(&node, decision.effects, resolved, snapshot, policy);
+                if let Some((reason, said)) = live.long_waited(now) {
+                    let about = events::about(&*live.object);
+                    self.tell(about, Tone::Normal, reason, &said);
+                }
+                self.act(&node, decision.effects, plan, snapshot, policy);
             }
             if let Some(at) = self.fences.get(&node).and_then(Live::wake) {
                 wake = wake.min(at);
@@ -492,7 +509,7 @@ impl Operator {
         &mut self,
         node: &NodeName,
         effects: Vec<Effect>,
-        resolved: Option<Resolved>,
+        plan: Option<Arc<Plan>>,
         snapshot: &Snapshot,
         policy: &Policy,
     ) {
@@ -505,7 +522,7 @@ impl Operator {
             node: node.clone(),
             fence: uid.clone(),
             system_uuid: facts.and_then(|facts| facts.system_uuid.clone()),
-            calls: Arc::new(resolved.map(|resolved| resolved.calls).unwrap_or_default()),
+            calls: plan.map(|plan| Arc::clone(&plan.calls)).unwrap_or_default(),
         };
         let mut quick = Vec::new();
         for effect in effects {
@@ -548,26 +565,12 @@ impl Operator {
         });
     }
 
-    /// How this node is fenced; nothing if its config makes no sense, which then says so.
-    fn resolved(&self, node: &NodeName) -> Result<Resolved, String> {
-        let configs: BTreeMap<_, _> = self.view.configs.iter().map(|(name, one)| (name.as_str(), &one.spec)).collect();
-        let templates = self.view.templates.iter().map(|(name, one)| (name.as_str(), &one.spec)).collect();
-        let none = BTreeMap::new();
-        let facts = self.view.node(node).and_then(|track| track.facts.as_ref());
-        let labels = facts.map_or(&none, |facts| &facts.labels);
-        let stay_off = self.view.fences.get(node).is_some_and(|fence| fence.spec.stay_off);
-        let wanted = Wanted { node, stay_off, revoking: &BTreeSet::new() };
-        let resolved = resolve::config_for(node, labels, &configs)
-            .and_then(|(name, spec)| resolve::settings(name, spec, &templates, wanted));
-        resolved.map_err(|why| why.to_string())
-    }
-
-    /// The same for a node with a live fence: people are told once why there is none.
-    fn usable(&mut self, node: &NodeName) -> Option<Resolved> {
-        match self.resolved(node) {
-            Ok(resolved) => {
+    /// How a node with a live fence is fenced; if its config makes no sense, people are told once why.
+    fn usable(&mut self, node: &NodeName) -> Option<Arc<Plan>> {
+        match self.plans.of(node, &self.view) {
+            Ok(plan) => {
                 self.unusable.remove(node);
-                Some(resolved)
+                Some(plan)
             }
             Err(why) => {
                 if self.unusable.get(node) != Some(&why) {
@@ -582,19 +585,19 @@ impl Operator {
         }
     }
 
-    /// What vetting says of a fence that has not begun.
-    fn vetted(&self, node: &NodeName, snapshot: &Snapshot, policy: &Policy, now: Tick) -> Vetted {
-        let Some(fence) = self.view.fences.get(node) else { return Vetted::Closed };
+    /// What vetting says of a fence that has not begun; and which gate is closed, and why.
+    fn vetted(&self, node: &NodeName, snapshot: &Snapshot, policy: &Policy, now: Tick) -> (Vetted, Option<String>) {
+        let Some(fence) = self.view.fences.get(node) else { return (Vetted::Closed, None) };
         let uid = Uid::new(fence.uid().unwrap_or_default());
         let named =
             fence.spec.requests.iter().filter_map(|named| self.view.requests.get(&Uid::from(named.uid.as_str())));
-        let mut closed = Vetted::Closed;
+        let mut closed = (Vetted::Closed, None);
         for object in named {
             let Some(request) = self.requests.get(&Uid::new(object.uid().unwrap_or_default())) else { continue };
             match vet(&requests::claim(object, request, Some(uid.clone()), &self.detect), snapshot, policy, now) {
-                Verdict::Admit => return Vetted::Open,
-                Verdict::Hold { .. } => {}
-                Verdict::Reject { .. } => closed = Vetted::Refused,
+                Verdict::Admit => return (Vetted::Open, None),
+                Verdict::Hold { gate, why, .. } => closed.1 = Some(format!("{gate}: {why}")),
+                Verdict::Reject { .. } => closed.0 = Vetted::Refused,
             }
         }
         closed
@@ -634,16 +637,16 @@ impl Operator {
     }
 
     /// What the device says that would switch the machine off, as a witness; nothing if there is none.
-    fn power_word(&self, node: &NodeName) -> Option<BoxFuture<'static, WitnessWord>> {
-        let resolved = self.resolved(node).ok()?;
-        let method = power_method(&resolved)?;
+    fn power_word(&mut self, node: &NodeName) -> Option<BoxFuture<'static, WitnessWord>> {
+        let plan = self.plans.of(node, &self.view).ok()?;
+        let method = power_method(&plan.settings)?;
         let executor = Executor {
             context: self.context.clone(),
             hold: self.hold.clone(),
             node: node.clone(),
             fence: Uid::default(),
             system_uuid: None,
-            calls: Arc::new(resolved.calls),
+            calls: Arc::clone(&plan.calls),
         };
         let word = async move {
             match executor.power(&method).await {
@@ -678,12 +681,18 @@ impl Operator {
     /// The ledger is built at once where there is none, and put in order now and then.
     fn keep_ledger(&mut self, policy: &Policy, sight: Sight, now: Tick) {
         let Some(object) = &self.view.policy else { return };
-        let missing = ledger_of(object).is_none();
+        let ledger = ledger_of(object);
+        let missing = ledger.is_none();
         let watched = now.since(self.kept);
         if self.keeping || watched < if missing { KEEP_SOON } else { KEEP } {
             return;
         }
-        (self.keeping, self.kept) = (true, now);
+        self.kept = now;
+        // Where there is nothing to sweep and nothing to age, nobody has to be asked; whoever takes a slot shows up in time.
+        if ledger.is_some_and(|ledger| ledger.entries.is_empty() && ledger.grants.is_empty()) {
+            return;
+        }
+        self.keeping = true;
         let (context, hold, news) = (self.context.clone(), self.hold.clone(), self.news.clone());
         let budget = policy.budget;
         let members = if missing { self.members(policy, sight, now) } else { BTreeMap::new() };
@@ -713,8 +722,7 @@ impl Operator {
 }
 
 /// The method that switches the machine off, if there is one.
-fn power_method(resolved: &Resolved) -> Option<palisade_core::settings::Method> {
-    let settings = &resolved.settings;
+fn power_method(settings: &Settings) -> Option<Method> {
     let plans = [&settings.isolation, &settings.power_off];
     let mut methods = plans.into_iter().flat_map(|plan| &plan.levels).flat_map(|level| &level.methods);
     methods.find(|method| method.proves == Some(palisade_core::prove::Class::Power)).cloned()

@@ -191,6 +191,8 @@ pub trait World: Look {
     async fn patch(&mut self, kind: Kind, name: &str, patch: Value) -> Told;
     /// Deletes an object, as `kubectl delete --wait=false` does.
     async fn delete(&mut self, kind: Kind, name: &str) -> Told;
+    /// An admission rule lets no operator delete this object, or does again.
+    async fn forbid_deletion(&mut self, kind: Kind, name: &str, forbidden: bool) -> Told;
     /// A DaemonSet with one pod on every node.
     async fn daemon_set(&mut self, name: &str) -> Told;
 
@@ -200,6 +202,8 @@ pub trait World: Look {
     async fn run_until(&mut self, seconds: u64, what: &str, so: impl FnMut(&dyn Look) -> bool) -> Told<Duration>;
     /// Lets time pass; something must be so at every instant of it. `what` says what.
     async fn hold_for(&mut self, seconds: u64, what: &str, so: impl FnMut(&dyn Look) -> bool) -> Told;
+    /// How many deletions an admission rule has refused so far.
+    fn refused_deletions(&self) -> usize;
     /// Every instant so far in which two nodes could write to one volume that is for one node at a time, and every stale
     /// write that reached a volume after another node had it.
     fn two_writers(&self) -> Vec<String>;

@@ -117,6 +117,7 @@ stories! {
     whole_zone_gone
     all_nodes_gone
     budget_of_one_with_two_dead
+    pause_lifted_with_two_dead
     first_failure_of_a_small_zone
     api_outage_fences_nobody
     node_dies_during_an_api_outage
@@ -148,6 +149,7 @@ stories! {
     pods_that_share_a_claim_go_together
     bare_pod_holds_its_group
     pod_with_a_finalizer
+    deletion_refused_for_one_of_two
     stateless_node_is_left_alone
     request_on_a_healthy_node
     power_off_and_resume

@@ -88,7 +88,7 @@ reasons! {
 reasons! {
     /// Why a fence waits where it stands.
     pub enum WaitReason {
-        VettingClosed => "a gate is closed; the request says which",
+        VettingClosed => "a gate is closed, and nothing has been done yet",
         AwaitingSlot => "waiting for a slot of the budget",
         AwaitingNode => "waiting for a live read of the Node",
         AwaitingCall { method: MethodName } => "{method}: waiting for the device's answer",

@@ -20,7 +20,7 @@ impl Hand {
             let phase = found.status.as_ref().map_or(Phase::Pending, |status| status.phase);
             if ours && !matches!(phase, Phase::Completed | Phase::Rejected) {
                 tracing::debug!(node = %self.node, request = %request.name, ?end, "the answer is not written yet");
-                return Ok(Outcome::Nothing);
+                return Ok(Outcome::NotYet);
             }
         }
         if planted::is(Bug::NeverCloses) {

@@ -1,5 +1,6 @@
 //! Effects: what `core` decided, carried out in order. The rest of a decision is dropped at the first thing that goes another
-//! way than expected: then somebody looks, and decides again.
+//! way than expected: then somebody looks, and decides again. Only pods and attachments do not wait for each other, as each
+//! stands on preconditions of its own.
 //!
 //! Promise (I4): each destructive request carries its UID, and the version where a change could alter the decision; and each
 //! is preceded by a last look at the clock and at our leadership.
@@ -51,6 +52,8 @@ pub(crate) enum Outcome {
     Relist,
     /// The fence is closed.
     Closed,
+    /// It cannot be done yet, and nothing is wrong.
+    NotYet,
     /// It went another way, or nobody knows: look and decide again.
     Failed {
         /// Which effect.
@@ -82,21 +85,27 @@ pub(crate) struct Hand {
 impl Hand {
     /// Carries out `effects`, as far as they go as expected.
     pub(crate) async fn perform(mut self, effects: Vec<Effect>) -> Vec<Outcome> {
-        let mut outcomes = Vec::new();
+        let (mut outcomes, mut disturbed) = (Vec::new(), false);
         for effect in effects {
-            let outcome = self.one(effect).await;
-            let stop = matches!(outcome, Outcome::Failed { .. } | Outcome::RecordLost(_) | Outcome::Relist);
-            outcomes.push(outcome);
-            if stop {
+            let alone = effect.stands_alone();
+            // What stands behind a pod that went another way may rest on it; but whatever is read is read for all.
+            if disturbed && !alone && !effect.reads() {
                 break;
             }
+            let outcome = self.one(effect).await;
+            let other_way = matches!(outcome, Outcome::Failed { .. } | Outcome::RecordLost(_) | Outcome::Relist);
+            outcomes.push(outcome);
+            if other_way && !alone {
+                break;
+            }
+            disturbed |= other_way;
         }
         outcomes
     }
 
     async fn one(&mut self, effect: Effect) -> Outcome {
         let name = effect.name();
-        if !matches!(effect, Effect::ReadNode(_) | Effect::ListPods | Effect::ReadLedger)
+        if !effect.reads()
             && let Err(late) = self.hold.check()
         {
             return Outcome::Failed { effect: name, why: late.0 };

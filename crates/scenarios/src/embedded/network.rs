@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
-use palisade_cluster::api::Wire;
 use palisade_cluster::api::wire::{Call, Course, Fate};
+use palisade_cluster::api::{Key, Verb, Wire};
 use tokio::sync::Notify;
 
 /// One way to the API server and back: long enough that no two writes of one process share an instant.
@@ -24,6 +24,9 @@ pub(super) struct Network {
 struct State {
     down: bool,
     cut: BTreeSet<String>,
+    /// What no operator may delete.
+    kept: BTreeSet<Key>,
+    refused: usize,
 }
 
 impl Network {
@@ -43,6 +46,26 @@ impl Network {
         self.changed.notify_waiters();
     }
 
+    /// An admission rule keeps this object, or no longer does.
+    pub(super) fn forbid_deletion(&self, key: Key, forbidden: bool) {
+        if forbidden {
+            self.lock().kept.insert(key);
+        } else {
+            self.lock().kept.remove(&key);
+        }
+    }
+
+    pub(super) fn refused_deletions(&self) -> usize {
+        self.lock().refused
+    }
+
+    fn refuses(&self, call: &Call) -> bool {
+        let mut state = self.lock();
+        let kept = call.verb == Verb::Delete && call.key.as_ref().is_some_and(|key| state.kept.contains(key));
+        state.refused += usize::from(kept);
+        kept
+    }
+
     fn is_cut(&self, actor: &str) -> bool {
         let state = self.lock();
         state.down || state.cut.contains(actor)
@@ -55,7 +78,13 @@ impl Network {
 
 impl Wire for Network {
     fn carry(&self, call: &Call) -> Fate {
-        let course = if self.is_cut(call.actor.name()) { Course::Unreachable } else { Course::Served };
+        let course = if self.is_cut(call.actor.name()) {
+            Course::Unreachable
+        } else if self.refuses(call) {
+            Course::Answered(403)
+        } else {
+            Course::Served
+        };
         Fate { there: ONE_WAY, course, back: ONE_WAY, ..Fate::default() }
     }
 

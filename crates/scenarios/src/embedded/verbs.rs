@@ -138,6 +138,12 @@ impl World for Embedded {
         self.cluster.api().delete(&key, &DeleteOptions::default()).map(|_| ()).map_err(refused)
     }
 
+    async fn forbid_deletion(&mut self, kind: Kind, name: &str, forbidden: bool) -> Told {
+        let key = self.key(kind, name)?;
+        self.network.forbid_deletion(key, forbidden);
+        Ok(())
+    }
+
     async fn daemon_set(&mut self, name: &str) -> Told {
         self.cluster.daemon_set(name).map(|_| ()).map_err(refused)
     }
@@ -158,6 +164,10 @@ impl World for Embedded {
             None => Ok(()),
             Some(after) => Err(Broken(format!("no longer so after {after:?}: {what}"))),
         }
+    }
+
+    fn refused_deletions(&self) -> usize {
+        self.network.refused_deletions()
     }
 
     fn two_writers(&self) -> Vec<String> {

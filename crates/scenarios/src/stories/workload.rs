@@ -100,6 +100,32 @@ pub async fn pod_with_a_finalizer(world: &mut impl World) -> Told {
     moved_and_clean(world, &home).await
 }
 
+/// An admission rule keeps one of two databases from being deleted. The other one moves all the same, the API server is not
+/// flooded with what it refuses, and when the rule is gone the first one moves too.
+pub async fn deletion_refused_for_one_of_two(world: &mut impl World) -> Told {
+    world.operator_start(FIRST).await?;
+    open_only(world, "n1").await?;
+    world.create(Kind::StatefulSet, things::stateful_set("db", 1)).await?;
+    world.create(Kind::StatefulSet, things::stateful_set("queue", 1)).await?;
+    let ready = |world: &dyn Look| world.is_ready("db-0") && world.is_ready("queue-0");
+    world.run_until(120, "both are ready", ready).await?;
+    open_all(world).await?;
+    world.run_for(90).await;
+    world.forbid_deletion(Kind::Pod, "db-0", true).await?;
+    world.power_off("n1").await?;
+    let queue = |world: &dyn Look| world.has_left("queue-0", "n1");
+    world.run_until(60, "the one that may go runs elsewhere", queue).await?;
+    let db = world.uid_of("db-0");
+    world.run_for(60).await;
+    expect(world.uid_of("db-0") == db, "the other one is where it was")?;
+    let asked = world.refused_deletions();
+    expect((3..=12).contains(&asked), &format!("asked for seldom and on and on, not {asked} times"))?;
+    world.forbid_deletion(Kind::Pod, "db-0", false).await?;
+    super::moved(world, "n1", 120).await?;
+    clean(world, "n1", 900).await?;
+    Ok(())
+}
+
 /// A node without anything that needs fencing is left to Kubernetes.
 pub async fn stateless_node_is_left_alone(world: &mut impl World) -> Told {
     world.operator_start(FIRST).await?;

@@ -1,0 +1,75 @@
+//! Plans: how each node is fenced, worked out anew only when something that it is made of has changed.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use palisade_core::ident::{MethodName, NodeName};
+use palisade_core::resolve::call::Call;
+use palisade_core::resolve::{self, Wanted};
+use palisade_core::settings::Settings;
+
+use crate::view::View;
+
+/// How one node is fenced.
+#[derive(Debug)]
+pub(crate) struct Plan {
+    /// What `core` decides by.
+    pub(crate) settings: Settings,
+    /// What the executor needs besides.
+    pub(crate) calls: Arc<BTreeMap<MethodName, Call>>,
+}
+
+/// The plan of a node, or why there is none.
+pub(crate) type Made = Result<Arc<Plan>, String>;
+
+/// The plans of all nodes that somebody asked for.
+#[derive(Debug, Default)]
+pub(crate) struct Plans {
+    made: BTreeMap<NodeName, (From, Made)>,
+}
+
+/// What a plan is made from, beside configs and templates.
+#[derive(Debug, PartialEq, Eq)]
+struct From {
+    labels: BTreeMap<String, String>,
+    stay_off: bool,
+}
+
+impl Plans {
+    /// A FenceConfig or a FenceTemplate has changed.
+    pub(crate) fn forget(&mut self) {
+        self.made.clear();
+    }
+
+    /// Forgets the plans of nodes that are gone.
+    pub(crate) fn tidy(&mut self, view: &View) {
+        self.made.retain(|node, _| view.nodes().contains_key(node));
+    }
+
+    /// How this node is fenced.
+    pub(crate) fn of(&mut self, node: &NodeName, view: &View) -> Made {
+        let none = BTreeMap::new();
+        let facts = view.node(node).and_then(|track| track.facts.as_ref());
+        let labels = facts.map_or(&none, |facts| &facts.labels);
+        let stay_off = view.fences.get(node).is_some_and(|fence| fence.spec.stay_off);
+        match self.made.get(node) {
+            Some((from, made)) if from.stay_off == stay_off && from.labels == *labels => made.clone(),
+            _ => {
+                let made = make(node, labels, stay_off, view);
+                let from = From { labels: labels.clone(), stay_off };
+                self.made.insert(node.clone(), (from, made.clone()));
+                made
+            }
+        }
+    }
+}
+
+fn make(node: &NodeName, labels: &BTreeMap<String, String>, stay_off: bool, view: &View) -> Made {
+    let configs: BTreeMap<_, _> = view.configs.iter().map(|(name, one)| (name.as_str(), &one.spec)).collect();
+    let templates = view.templates.iter().map(|(name, one)| (name.as_str(), &one.spec)).collect();
+    let wanted = Wanted { node, stay_off, revoking: &BTreeSet::new() };
+    let resolved = resolve::config_for(node, labels, &configs)
+        .and_then(|(name, spec)| resolve::settings(name, spec, &templates, wanted))
+        .map_err(|why| why.to_string())?;
+    Ok(Arc::new(Plan { settings: resolved.settings, calls: Arc::new(resolved.calls) }))
+}
