@@ -169,7 +169,9 @@ impl Truth {
 
     /// Looks at the world.
     pub fn look<T>(&self, look: impl FnOnce(&World) -> T) -> T {
-        look(&self.lock())
+        let mut world = self.lock();
+        world.now = self.clock.elapsed();
+        look(&world)
     }
 
     /// Changes the world, lets everything happen that follows, and tells everybody.

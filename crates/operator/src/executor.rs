@@ -129,11 +129,12 @@ impl Executor {
     async fn read_plug(&self, method: &MethodName, plug: &str, over: Span) -> PlugRead {
         let mut samples: Vec<Sample> = Vec::new();
         let how = self.calls.get(method).map(|call| call.read_back.as_ref().unwrap_or(&call.device));
+        let mut device = None;
         loop {
             let began = self.context.clock.tick();
             let look = self.context.probe.kubelet(&self.node);
             let (seen, kubelet) = match how {
-                Some(target) => futures_util::future::join(self.sample(target, plug), look).await,
+                Some(target) => futures_util::future::join(self.sample(target, plug, &mut device), look).await,
                 None => (Seen::Unknown, WitnessWord::Unknown),
             };
             let sample = Sample { began, ended: self.context.clock.tick(), seen, kubelet };
@@ -152,18 +153,30 @@ impl Executor {
     pub(crate) async fn power(&self, method: &Method) -> Seen {
         let how = self.calls.get(&method.name).map(|call| call.read_back.as_ref().unwrap_or(&call.device));
         match (how, method.plugs.first()) {
-            (Some(target), Some(plug)) => self.sample(target, plug).await,
+            (Some(target), Some(plug)) => self.sample(target, plug, &mut None).await,
             _ => Seen::Unknown,
         }
     }
 
-    async fn sample(&self, target: &Target, plug: &str) -> Seen {
+    /// One look at the device. `known` is kept for the next look of a series, unless this one fails: then its address or its
+    /// login may be out of date.
+    async fn sample(&self, target: &Target, plug: &str, known: &mut Option<Arc<dyn Device>>) -> Seen {
+        let before = known.take();
         let read = async {
-            let device = self.device(target).await?;
-            device.state(plug_name(plug)).await
+            let device = match before {
+                Some(device) => device,
+                None => self.device(target).await?,
+            };
+            let state = device.state(plug_name(plug)).await?;
+            Ok((state, device))
         };
         let within = duration(target.timeout);
-        match tokio::time::timeout(within, read).await.unwrap_or_else(|_| Err(no_answer(target))) {
+        let read = tokio::time::timeout(within, read).await.unwrap_or_else(|_| Err(no_answer(target)));
+        let state = read.map(|(state, device)| {
+            *known = Some(device);
+            state
+        });
+        match state {
             Ok(PowerState::Off) => Seen::Off,
             Ok(PowerState::On) => Seen::On,
             Ok(PowerState::Unclear(why)) => {
@@ -189,7 +202,7 @@ impl Executor {
         self.context.devices.driver(target, &find)
     }
 
-    /// Read by name, when it is needed, and never kept.
+    /// Read by name, when it is needed, and kept no longer than one series of reads lasts.
     async fn secret(&self, name: &str, key: &str) -> Result<String, Failure> {
         let secrets: Api<Secret> = Api::namespaced(self.context.client.clone(), &self.context.namespace);
         let missing = || Failure::Refused(format!("the Secret {name} in {} has no key {key}", self.context.namespace));
@@ -197,7 +210,8 @@ impl Executor {
         if planted::is(Bug::TellsASecret)
             && let Some(text) = found.as_ref().and_then(|secret| secret.data.as_ref()).and_then(|data| data.get(key))
         {
-            let (news, about) = (tokio::sync::mpsc::unbounded_channel().0, ObjectReference::default());
+            let news = tokio::sync::mpsc::unbounded_channel().0;
+            let about = ObjectReference { name: Some(self.node.to_string()), ..ObjectReference::default() };
             let text = String::from_utf8_lossy(&text.0);
             crate::events::tell(&self.context, &news, about, crate::events::Tone::Normal, "LoggedIn", &text).await;
         }

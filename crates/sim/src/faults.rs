@@ -99,6 +99,8 @@ pub enum Watched {
     Fences,
     /// NodeFencingRequests.
     Requests,
+    /// The policy, with the ledger.
+    Policies,
 }
 
 impl fmt::Display for Fault {

@@ -123,6 +123,7 @@ impl Scene<'_> {
                     Watched::Nodes => Some(Kind::NODE),
                     Watched::Leases => Some(Kind::LEASE),
                     Watched::Fences => cluster.api().kind(names::GROUP, "NodeFence"),
+                    Watched::Policies => cluster.api().kind(names::GROUP, "FencePolicy"),
                     Watched::Requests => cluster.api().kind(names::GROUP, "NodeFencingRequest"),
                 };
                 if let Some(kind) = kind {

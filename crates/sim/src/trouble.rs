@@ -146,6 +146,11 @@ impl Episode<'_> {
         }
     }
 
+    fn another_fails(&mut self) {
+        let other = format!("n{}", 1 + self.dice.below(self.nodes));
+        self.push(0, Fault::PowerOff(other));
+    }
+
     pub(crate) fn add(&mut self, trouble: Trouble) {
         match trouble {
             Trouble::PowerFailure
@@ -189,9 +194,14 @@ impl Episode<'_> {
         let node = self.node.clone();
         match trouble {
             Trouble::TwoFail => {
-                let other = format!("n{}", 1 + self.dice.below(self.nodes));
                 self.push(0, Fault::PowerOff(node));
-                self.push(0, Fault::PowerOff(other));
+                self.another_fails();
+                if self.dice.below(2) == 0 {
+                    // Both wait for a person, and come at the same instant when he is back.
+                    self.push(0, Fault::EditPolicy("Paused"));
+                    let back = 40 + self.dice.below(60);
+                    self.push(back, Fault::EditPolicy("Enforce"));
+                }
             }
             Trouble::FeedFailure => {
                 self.push(0, Fault::CutFeed(node.clone()));
@@ -244,11 +254,17 @@ impl Episode<'_> {
             Trouble::Rack => {
                 let count = 2 + self.dice.below(self.nodes - 2);
                 let first = self.dice.below(self.nodes);
+                let with_bmcs = self.dice.below(2) == 0;
                 for number in 0..count {
                     let node = format!("n{}", 1 + (first + number) % self.nodes);
-                    self.push(0, Fault::CutFeed(node.clone()));
                     let back = 60 + self.dice.below(120);
-                    self.push(back, Fault::RestoreFeed(node));
+                    if with_bmcs {
+                        self.push(0, Fault::CutFeed(node.clone()));
+                        self.push(back, Fault::RestoreFeed(node));
+                    } else {
+                        self.push(0, Fault::PowerOff(node.clone()));
+                        self.push(back, Fault::OutsideOn(node));
+                    }
                 }
             }
             _ => self.push(0, Fault::PowerOff(node)),
@@ -328,7 +344,12 @@ impl Episode<'_> {
                 let time = self.secs(20, 120);
                 self.push(0, Fault::ProtectPod(node, time));
             }
-            Trouble::PolicyAgain => self.some_time(5, 30, Fault::PolicyAgain),
+            Trouble::PolicyAgain => {
+                if self.dice.below(2) == 0 {
+                    self.another_fails();
+                }
+                self.some_time(5, 30, Fault::PolicyAgain);
+            }
             Trouble::PolicyEdited => {
                 let edit = pick(self.dice, &["Paused", "DryRun", "Budget"]);
                 self.some_time(0, 40, Fault::EditPolicy(edit));
@@ -381,8 +402,14 @@ impl Episode<'_> {
                 self.some_time(0, 40, Fault::FreezeWatches(time));
             }
             Trouble::Reordered => {
-                let kinds = [Watched::Nodes, Watched::Leases, Watched::Fences, Watched::Requests];
-                let (kind, time) = (pick(self.dice, &kinds), self.secs(1, 15));
+                use Watched::{Fences, Leases, Nodes, Policies, Requests};
+                let kind = pick(self.dice, &[Nodes, Leases, Fences, Policies, Requests]);
+                let time = self.secs(1, 15);
+                if kind == Policies {
+                    // Who else has a slot is what an old policy does not show.
+                    self.another_fails();
+                    self.another_fails();
+                }
                 self.push(0, Fault::Reorder(kind, time));
             }
             Trouble::OldServer => {

@@ -7,7 +7,8 @@ use std::time::Duration;
 
 use futures_util::future::{self, BoxFuture, FutureExt};
 use jiff::Timestamp;
-use serde_json::Value;
+use serde::Deserialize;
+use serde::de::IgnoredAny;
 
 use super::{
     kinds::Kind,
@@ -44,15 +45,28 @@ pub struct Guard {
 impl Guard {
     /// What the body of a request insists on. A JSON patch is not looked into: nobody here sends one that destroys.
     pub(crate) fn of(verb: Verb, body: &[u8]) -> Self {
-        let place = match verb {
-            Verb::Delete => "/preconditions",
-            Verb::Update | Verb::Patch => "/metadata",
+        let insists = || serde_json::from_slice::<Insists>(body).unwrap_or_default();
+        let names = match verb {
+            Verb::Delete => insists().preconditions,
+            Verb::Update | Verb::Patch => insists().metadata,
             Verb::Get | Verb::List | Verb::Watch | Verb::Create | Verb::DeleteCollection => return Self::default(),
         };
-        let body: Value = serde_json::from_slice(body).unwrap_or_default();
-        let names = |field| body.pointer(&format!("{place}/{field}")).is_some_and(Value::is_string);
-        Self { uid: names("uid"), version: names("resourceVersion") }
+        names.map_or_else(Self::default, |names| Self { uid: names.uid.is_some(), version: names.version.is_some() })
     }
+}
+
+/// As much of a body as [`Guard`] looks at; the rest is not even read.
+#[derive(Default, Deserialize)]
+struct Insists {
+    preconditions: Option<Names>,
+    metadata: Option<Names>,
+}
+
+#[derive(Default, Deserialize)]
+struct Names {
+    uid: Option<IgnoredAny>,
+    #[serde(rename = "resourceVersion")]
+    version: Option<IgnoredAny>,
 }
 
 impl Call {

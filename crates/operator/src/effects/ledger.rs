@@ -52,16 +52,20 @@ impl Hand {
 
     /// By the version that was read: whoever lost the race reads again and decides again.
     async fn write(&self, policy: &mut FencePolicy, next: &Ledger) -> kube::Result<()> {
-        if planted::is(Bug::LedgerWithoutSwap)
-            && let Some(newest) = self.policies().get_opt(names::POLICY_NAME).await?
-        {
-            policy.metadata.resource_version = newest.metadata.resource_version;
+        if planted::is(Bug::LedgerWithoutSwap) {
+            policy.metadata.resource_version = self.version_a_second_later().await?;
         }
         let mut status = policy.status.take().unwrap_or_default();
         write_ledger(next, &mut status);
         policy.status = Some(status);
         self.policies().replace_status(names::POLICY_NAME, &PostParams::default(), policy).await?;
         Ok(())
+    }
+
+    /// A bug on purpose, and a slow one: within milliseconds it would show itself once in a thousand runs.
+    async fn version_a_second_later(&self) -> kube::Result<Option<String>> {
+        tokio::time::sleep(std::time::Duration::from_secs(1)).await;
+        Ok(self.policies().get_opt(names::POLICY_NAME).await?.and_then(|policy| policy.metadata.resource_version))
     }
 
     fn shows(&self, ledger: Option<&Ledger>) -> LedgerSeen {

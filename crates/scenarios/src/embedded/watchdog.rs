@@ -1,6 +1,7 @@
-//! Embedded / watchdog: looks on at every event of nature and every write, and notes when two nodes could write to one volume.
+//! Embedded / watchdog: looks on at every event of nature, and notes when two nodes could write to one volume.
 //!
-//! Promise (I1): no instant is missed, since the truth is looked at inside each change of it.
+//! Promise (I1): no instant is missed, since nobody becomes the second writer without the event that makes it one, and the truth
+//! is looked at inside that event.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -26,9 +27,8 @@ impl Watchdog {
     /// A watchdog that looks on from now on.
     pub(super) fn over(cluster: &Cluster) -> Self {
         let dog = Self::default();
-        let (by_event, by_write, truth) = (dog.clone(), dog.clone(), cluster.truth().clone());
-        cluster.truth().on_event(Box::new(move |world, event| by_event.look(world, Some(event))));
-        cluster.api().on_write(Box::new(move |_, _| truth.look(|world| by_write.look(world, None))));
+        let looks = dog.clone();
+        cluster.truth().on_event(Box::new(move |world, event| looks.look(world, event)));
         dog
     }
 
@@ -37,17 +37,18 @@ impl Watchdog {
         self.seen.lock().unwrap_or_else(PoisonError::into_inner).bites.clone()
     }
 
-    fn look(&self, world: &World, event: Option<&Event>) {
+    fn look(&self, world: &World, event: &Event) {
         let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
-        for volume in world.volumes_with_two_writers() {
-            let nodes: Vec<String> = world.writers(&volume).iter().map(|writer| writer.node.to_string()).collect();
-            seen.note(format!("{:?}: {volume} could be written by {}", world.now, nodes.join(" and ")));
-        }
-        match event.map(|event| &event.what) {
-            Some(What::CanWrite { volume, writer }) => {
+        match &event.what {
+            What::CanWrite { volume, writer } => {
+                for volume in world.volumes_with_two_writers() {
+                    let nodes: Vec<String> =
+                        world.writers(&volume).iter().map(|writer| writer.node.to_string()).collect();
+                    seen.note(format!("{:?}: {volume} could be written by {}", world.now, nodes.join(" and ")));
+                }
                 seen.given.insert((volume.clone(), writer.node.clone()), world.now);
             }
-            Some(What::Flushed { volume, writer, since }) => {
+            What::Flushed { volume, writer, since } => {
                 let later =
                     |(key, at): (&(Name, Name), &Duration)| key.0 == *volume && key.1 != writer.node && at > since;
                 let shared = world.storage.volumes.get(volume).is_some_and(|volume| volume.many_nodes);
@@ -55,7 +56,7 @@ impl Watchdog {
                     seen.note(format!("{:?}: a write of {} from {since:?} reached {volume}", world.now, writer.node));
                 }
             }
-            Some(_) | None => {}
+            _ => {}
         }
     }
 }

@@ -6,7 +6,7 @@ use palisade_cluster::api::{Change, Kind, metadata};
 use palisade_cluster::truth::{Event, What};
 use serde_json::Value;
 
-use super::{Seen, called, deleting, has_taint};
+use super::{Seen, called, deleting, has_taint, in_use};
 
 pub(super) fn event(seen: &mut Seen, event: &Event) {
     let What::Told { node, command } = &event.what else { return };
@@ -39,7 +39,10 @@ pub(super) fn write(seen: &mut Seen, change: &Change) {
                 seen.broken(format!("I5: the attachment {name} was deleted, and no record intends it"));
             }
         }
-        Kind::NODE => taint(seen, change, old),
+        Kind::NODE => {
+            taint(seen, change, old);
+            volumes(seen, change, old);
+        }
         _ => {}
     }
 }
@@ -53,6 +56,18 @@ fn taint(seen: &mut Seen, change: &Change, old: &Value) {
         let set = !has_taint(old, key) && has_taint(new, key);
         if set && !record(seen, node).is_some_and(|status| has(status, kind)) {
             seen.broken(format!("I5: {node} got the taint {key}, and no record intends it"));
+        }
+    }
+}
+
+fn volumes(seen: &mut Seen, change: &Change, old: &Value) {
+    let Some(new) = &change.new else { return };
+    let node = &*change.key.name;
+    for volume in in_use(old).filter(|volume| !in_use(new).any(|left| left == *volume)) {
+        let intended =
+            record(seen, node).is_some_and(|status| status.detach.adding.iter().any(|known| known == volume));
+        if !intended {
+            seen.broken(format!("I5: {volume} was taken out of volumesInUse of {node}, and no record intends it"));
         }
     }
 }

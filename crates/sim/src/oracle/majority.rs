@@ -113,6 +113,24 @@ pub(super) fn policy(seen: &mut Seen, change: &Change) {
     }
 }
 
+/// How long ago it is that nobody watched, if nothing can be told of anybody yet.
+fn since_blind(seen: &Seen) -> Option<Duration> {
+    let passed = seen.now.checked_sub(seen.saw_again?)?;
+    (passed < FRESH_WINDOW).then_some(passed)
+}
+
+/// We made a request: it rests on what was watched without a gap.
+pub(super) fn request(seen: &mut Seen, change: &Change) {
+    let made = change.new.as_ref().filter(|_| change.old.is_none());
+    let Some(made) = made.filter(|new| new.get("kind").and_then(Value::as_str) == Some("NodeFencingRequest")) else {
+        return;
+    };
+    if let Some(passed) = since_blind(seen) {
+        let node = made.pointer("/spec/nodeName").and_then(Value::as_str).unwrap_or_default();
+        seen.broken(format!("I3: {node} is called silent {passed:?} after a time in which nobody watched"));
+    }
+}
+
 /// A fence was written.
 pub(super) fn fence(seen: &mut Seen, node: &str, old: Option<&NodeFence>, new: &NodeFence) {
     let by_admin = new.spec.requests.iter().any(|request| request.name.starts_with("admin"));
@@ -121,9 +139,7 @@ pub(super) fn fence(seen: &mut Seen, node: &str, old: Option<&NodeFence>, new: &
     } else if old.is_none() {
         seen.majority.asked_for.remove(node);
     }
-    let after = seen.saw_again.filter(|again| *again <= seen.now && seen.now < *again + FRESH_WINDOW);
-    if let (None, false, Some(again)) = (old, by_admin, after) {
-        let passed = seen.now.saturating_sub(again);
+    if let (None, false, Some(passed)) = (old, by_admin, since_blind(seen)) {
         seen.broken(format!("I3: {node} is fenced {passed:?} after a time in which nobody watched"));
     }
     if old.is_some_and(acts) || !acts(new) {

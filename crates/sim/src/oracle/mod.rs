@@ -149,6 +149,7 @@ impl Oracle {
         truth.look(|world| {
             let mut seen = self.lock();
             let seen = &mut *seen;
+            seen.now = world.now;
             match change.key.kind {
                 Kind::NODE => seen.note_taints(change),
                 Kind::POD => order::mark(seen, store, change, world),
@@ -164,6 +165,7 @@ impl Oracle {
                 intent_first::write(seen, change);
                 secrets::write(seen, change);
                 clean_return::write(seen, store, change, world);
+                majority::request(seen, change);
             }
             majority::policy(seen, change);
             if fence {
@@ -214,6 +216,12 @@ fn ours(actor: &str) -> bool {
 fn has_taint(node: &Value, key: &str) -> bool {
     let all = node.pointer("/spec/taints").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
     all.iter().any(|taint| taint.get("key").and_then(Value::as_str) == Some(key))
+}
+
+/// The volumes that a Node says its kubelet uses.
+fn in_use(node: &Value) -> impl Iterator<Item = &str> {
+    let all = node.pointer("/status/volumesInUse").and_then(Value::as_array);
+    all.into_iter().flatten().filter_map(Value::as_str)
 }
 
 /// Whether an object is being deleted.

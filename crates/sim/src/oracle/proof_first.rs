@@ -10,7 +10,7 @@ use palisade_cluster::truth::{Event, Name, What, World};
 use palisade_cluster::volumes;
 use serde_json::Value;
 
-use super::{Seen, called, deleting, has_taint, home_of};
+use super::{Seen, called, deleting, has_taint, home_of, in_use};
 use palisade_api::names::taints;
 
 /// Whoever has worked for so long, and reaches the API server, was heard by everybody who listens.
@@ -70,7 +70,7 @@ fn node(seen: &mut Seen, change: &Change, world: &World) {
         }
         return;
     };
-    for volume in listed(old).filter(|volume| !listed(new).any(|left| left == *volume)) {
+    for volume in in_use(old).filter(|volume| !in_use(new).any(|left| left == *volume)) {
         let handle = volume.rsplit('^').next().unwrap_or_default();
         seen.moved.insert(handle.into());
         if has(machine, handle) {
@@ -105,9 +105,4 @@ fn attachment(seen: &mut Seen, store: &Store, change: &Change, world: &World) {
 
 fn has(machine: &Machine, volume: &str) -> bool {
     machine.processes.values().any(|process| process.mounts.contains_key(volume))
-}
-
-fn listed(node: &Value) -> impl Iterator<Item = &str> {
-    let all = node.pointer("/status/volumesInUse").and_then(Value::as_array);
-    all.into_iter().flatten().filter_map(Value::as_str)
 }
