@@ -154,12 +154,6 @@ pub(crate) const TIERS: &[Tier] = &[
             step(Action::Look("every crate takes the workspace's lints", tidy::unlinted), Counts::One),
         ],
     },
-    Tier {
-        name: "benches",
-        shows: "the benchmarks still compile; `cargo xtask bench` runs them",
-        needs: &[],
-        steps: &[step(cargo(&["bench", "--no-run", "-p", "palisade-core", "-p", "palisade-bench"]), Counts::One)],
-    },
 ];
 
 /// The names, for `--only`.

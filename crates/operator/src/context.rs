@@ -8,6 +8,7 @@ use palisade_core::snapshot::WitnessWord;
 use palisade_devices::{Device, Failure};
 
 use crate::clock::Clock;
+use crate::metrics::Metrics;
 use futures_util::future::BoxFuture;
 
 /// What the operator is given.
@@ -25,6 +26,8 @@ pub struct Context {
     pub devices: Arc<dyn Devices>,
     /// The way to nodes.
     pub probe: Arc<dyn Probe>,
+    /// What is counted, for whoever asks.
+    pub metrics: Metrics,
 }
 
 /// Finds the driver that speaks to a device.

@@ -2,6 +2,8 @@
 //!
 //! Promise: one decision at a time per fence; what it decided is carried out before it is asked again. Device calls and reads
 //! go on beside, and their answers count only for the call or series that they belong to.
+//! Promise (I1, I2): what an earlier look at the same fence asked for, before this process lost the lease and got it back, counts
+//! for nothing: reads are numbered from the beginning by each look.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -41,9 +43,22 @@ const UNASKED: Span = Span::secs(5);
 /// How long a fence waits for one thing before people are told.
 const TELL: Span = Span::secs(15);
 
+/// One look at a fence, from when this process began to lead, or first saw it, until it no longer does.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Look(u64);
+
+impl Look {
+    /// The next one; no two looks of a process are the same.
+    pub(crate) fn next(&mut self) -> Self {
+        self.0 += 1;
+        *self
+    }
+}
+
 /// One live fence.
 #[derive(Debug)]
 pub(crate) struct Live {
+    look: Look,
     pub(crate) object: Box<NodeFence>,
     state: State,
     pub(crate) busy: bool,
@@ -88,9 +103,10 @@ pub(crate) struct Around<'a> {
 
 impl Live {
     /// A fence that this process begins to look at.
-    pub(crate) fn new(object: NodeFence, now: Tick) -> Result<Self, durable::Unreadable> {
+    pub(crate) fn new(object: NodeFence, look: Look, now: Tick) -> Result<Self, durable::Unreadable> {
         let fence = read(&object)?;
         Ok(Self {
+            look,
             object: Box::new(object),
             state: State { fence, memory: Memory::fresh(now) },
             busy: false,
@@ -106,6 +122,11 @@ impl Live {
             wake: None,
             waits: None,
         })
+    }
+
+    /// Which look at the fence this is.
+    pub(crate) fn look(&self) -> Look {
+        self.look
     }
 
     /// The fence as it is on record.
@@ -127,6 +148,12 @@ impl Live {
             self.state.memory.found_again(now);
         }
         Ok(())
+    }
+
+    /// An answer may come later than the watch's word of what somebody else wrote after it; then that stands.
+    fn take_answer(&mut self, object: &NodeFence) -> Result<(), durable::Unreadable> {
+        let number = |fence: &NodeFence| version(&fence.resource_version().unwrap_or_default());
+        if number(object) < number(&self.object) { Ok(()) } else { self.take(object) }
     }
 
     fn take(&mut self, object: &NodeFence) -> Result<(), durable::Unreadable> {
@@ -288,12 +315,12 @@ impl Live {
             match outcome {
                 Outcome::Recorded(object) => {
                     self.refused = 0;
-                    self.take(&object)?;
+                    self.take_answer(&object)?;
                 }
                 Outcome::RecordLost(Some(object)) if object.uid() == self.object.uid() => {
                     let refused = object.resource_version() == self.object.resource_version();
                     self.refused = if refused { self.refused.saturating_add(1) } else { 0 };
-                    self.take(&object)?;
+                    self.take_answer(&object)?;
                     self.state.memory.found_again(now);
                     self.wake = Some(now + pause(self.refused));
                 }
@@ -347,3 +374,55 @@ fn read(object: &NodeFence) -> Result<Fence, durable::Unreadable> {
 
 /// All live fences, by node.
 pub(crate) type Fences = BTreeMap<NodeName, Live>;
+
+/// The fence for which an answer counts, if it is still looked at as it was when it asked.
+pub(crate) fn asked_by<'a>(fences: &'a mut Fences, node: &NodeName, look: Look) -> Option<&'a mut Live> {
+    fences.get_mut(node).filter(|live| live.look == look)
+}
+
+#[cfg(test)]
+mod tests {
+    use palisade_api::fence::NodeFenceSpec;
+
+    use super::*;
+
+    fn object(version: &str) -> NodeFence {
+        let spec = NodeFenceSpec {
+            node_name: "n1".to_owned(),
+            requests: Vec::new(),
+            config: None,
+            power_step: false,
+            stay_off: false,
+            admin: palisade_api::fence::Admin::default(),
+        };
+        let mut object = NodeFence::new("n1", spec);
+        object.metadata.resource_version = Some(version.to_owned());
+        object
+    }
+
+    #[test]
+    fn an_answer_that_comes_late_does_not_undo_what_an_admin_wrote_since() {
+        let mut live = Live::new(object("1"), Look::default(), Tick::START).unwrap();
+        live.see(&object("3"), Tick::START).unwrap();
+        live.done(vec![Outcome::Recorded(Box::new(object("2")))], Tick::START).unwrap();
+        assert_eq!(live.object.resource_version().as_deref(), Some("3"));
+        live.done(vec![Outcome::Recorded(Box::new(object("4")))], Tick::START).unwrap();
+        assert_eq!(live.object.resource_version().as_deref(), Some("4"));
+    }
+
+    #[test]
+    fn what_was_asked_before_the_lease_was_lost_does_not_count_after_it_was_won_again() {
+        let (node, mut looks, mut fences) = (NodeName::from("n1"), Look::default(), Fences::new());
+        let mut begin = |fences: &mut Fences| {
+            let live = Live::new(object("1"), looks.next(), Tick::START).unwrap();
+            let look = live.look();
+            fences.insert(node.clone(), live);
+            look
+        };
+        let before = begin(&mut fences);
+        fences.clear();
+        let after = begin(&mut fences);
+        assert!(asked_by(&mut fences, &node, before).is_none());
+        assert!(asked_by(&mut fences, &node, after).is_some());
+    }
+}

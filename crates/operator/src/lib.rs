@@ -10,11 +10,14 @@
 //! | `detect`, `requests`, `fences` | the three things that are stepped |
 //! | `asking`, `workload` | witnesses who are asked, and what runs on a node, listed when it is needed |
 //! | `plans` | how each node is fenced |
+//! | `accept` | what configs, templates and remedies say of themselves |
 //! | `effects`, `executor` | what was decided, carried out: API requests, devices |
 //! | `leader` | which replica acts |
+//! | `metrics`, `http` | what is counted, and who may ask for it |
 //! | `decided` | what was seen and decided, for whoever listens |
 #![forbid(unsafe_code)]
 
+mod accept;
 mod agenda;
 mod asking;
 mod beside;
@@ -27,7 +30,9 @@ mod effects;
 mod events;
 mod executor;
 mod fences;
+pub mod http;
 mod leader;
+mod metrics;
 mod native;
 mod news;
 mod plans;
@@ -40,5 +45,6 @@ mod workload;
 
 pub use clock::Clock;
 pub use context::{Context, Devices, NoProbe, Probe};
+pub use metrics::Metrics;
 pub use native::Native;
 pub use run::run;

@@ -1,10 +1,11 @@
 //! News: everything that can happen to the operator, in one closed list. One loop takes them, one after the other.
 
-use palisade_core::ident::{NodeName, Uid};
+use palisade_core::ident::NodeName;
 use palisade_core::observe::{CallAnswer, ReadAnswer};
 use palisade_core::snapshot::{WitnessKind, WitnessWord, WorkloadView};
 
 use crate::effects::Outcome;
+use crate::fences::Look;
 use crate::leader::Term;
 use crate::requests::RequestOutcome;
 use crate::view::Seen;
@@ -22,8 +23,8 @@ pub(crate) enum News {
     Done {
         /// The node.
         node: NodeName,
-        /// The fence.
-        fence: Uid,
+        /// Who decided it.
+        look: Look,
         /// What came of each effect, in order; the rest was not sent.
         outcomes: Vec<Outcome>,
     },
@@ -40,8 +41,8 @@ pub(crate) enum News {
     Read {
         /// The node.
         node: NodeName,
-        /// The fence.
-        fence: Uid,
+        /// Who asked.
+        look: Look,
         /// The answer.
         answer: ReadAnswer,
     },
@@ -65,6 +66,11 @@ pub(crate) enum News {
     },
     /// The ledger was put in order, or not.
     Kept,
+    /// What is said of configs, templates and remedies was written: all of it, or not.
+    Accepted {
+        /// All of it.
+        all: bool,
+    },
     /// The API answered a call of ours that nobody waits for.
     Answered,
 }
@@ -77,6 +83,7 @@ impl News {
             Self::Seen(_) | Self::NotUnderstood(_) | Self::Answered => true,
             Self::Workload { seen, .. } => seen.is_some(),
             Self::Requests(outcome) => outcome.failed.is_none(),
+            Self::Accepted { all } => *all,
             Self::Leads(_)
             | Self::Done { .. }
             | Self::Called { .. }

@@ -29,6 +29,7 @@ use palisade_core::vet::{Verdict, entry_for, vet};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::time::Instant;
 
+use crate::accept::{self, Accept};
 use crate::asking::Asking;
 use crate::beside::Beside;
 use crate::bookkeeping;
@@ -38,7 +39,7 @@ use crate::detect::Detect;
 use crate::effects::{Hand, Outcome, ledger_of};
 use crate::events::{self, Tone};
 use crate::executor::Executor;
-use crate::fences::{Around, Fences, Live};
+use crate::fences::{Around, Fences, Live, Look, asked_by};
 use crate::leader::{self, Hold, Term};
 use crate::news::News;
 use crate::plans::{Plan, Plans};
@@ -94,8 +95,10 @@ struct Operator {
     detect: Detect,
     requests: Requests,
     fences: Fences,
+    looks: Look,
     workloads: Workloads,
     plans: Plans,
+    accept: Accept,
     /// The picture that vetting looked at in the turn before, while somebody waits for a verdict.
     picture: Option<Snapshot>,
     asking: Asking,
@@ -123,8 +126,10 @@ impl Operator {
             detect: Detect::default(),
             requests: Requests::default(),
             fences: Fences::new(),
+            looks: Look::default(),
             workloads: Workloads::default(),
             plans: Plans::default(),
+            accept: Accept::default(),
             picture: None,
             asking: Asking::default(),
             policy_asked: false,
@@ -212,18 +217,20 @@ impl Operator {
                 let why = format!("this {} cannot be understood and is left out; put it right: {}", bad.kind, bad.why);
                 tracing::error!(kind = bad.kind, name = bad.name, why);
                 self.tell(about, Tone::Warning, "NotUnderstood", &why);
+                self.context.metrics.not_understood(&bad.kind);
+                self.accept.not_understood(bad, now);
             }
             News::Leads(term) => self.term(term),
-            News::Done { node, fence, outcomes } => self.done(&node, &fence, outcomes, now),
+            News::Done { node, look, outcomes } => self.done(&node, look, outcomes, now),
             News::Called { node, answer, told } => {
                 tracing::info!(%node, told, "device");
                 if let Some(live) = self.fences.get_mut(&node).filter(|live| live.fence().uid == answer.fence) {
                     live.called(answer);
                 }
             }
-            News::Read { node, fence, answer } => {
+            News::Read { node, look, answer } => {
                 decided::read(&node, &answer);
-                if let Some(live) = self.fences.get_mut(&node).filter(|live| live.fence().uid == fence) {
+                if let Some(live) = asked_by(&mut self.fences, &node, look) {
                     live.read(answer);
                 }
             }
@@ -237,7 +244,7 @@ impl Operator {
                     tracing::info!(why, "a request is looked at again");
                 }
                 if let Some(uid) = &outcome.gone {
-                    self.view.requests.remove(uid);
+                    self.view.lose_request(uid);
                 }
                 if let Some((node, rule, made)) = outcome.filed {
                     self.detect.filed(&node, &rule, Uid::new(made.uid().unwrap_or_default()), now);
@@ -253,6 +260,7 @@ impl Operator {
             }
             News::Workload { node, seen } => self.workloads.answered(node, seen, now),
             News::Kept => self.keeping = false,
+            News::Accepted { all } => self.accept.written(all, now),
             News::Answered => {}
         }
     }
@@ -260,6 +268,7 @@ impl Operator {
     fn term(&mut self, term: Term) {
         self.leads = term == Term::Leads;
         tracing::info!(identity = self.context.identity, leads = self.leads, "leadership");
+        self.context.metrics.leads(self.leads);
         // What this process remembers of fences counts from when it began to lead: an old leader's calls may be under way.
         self.fences.clear();
         if self.leads {
@@ -280,7 +289,7 @@ impl Operator {
         for (node, object) in &view.fences {
             let followed = match fences.get_mut(node) {
                 Some(live) => live.see(object, now),
-                None => Live::new(object.clone(), now).map(|live| {
+                None => Live::new(object.clone(), self.looks.next(), now).map(|live| {
                     fences.insert(node.clone(), live);
                 }),
             };
@@ -293,13 +302,14 @@ impl Operator {
         for (about, why) in unreadable {
             self.tell(about, Tone::Warning, "NotUnderstood", &why);
         }
+        self.context.metrics.fences(self.fences.values().map(|live| live.fence().phase.name()));
     }
 
-    fn done(&mut self, node: &NodeName, fence: &Uid, outcomes: Vec<Outcome>, now: Tick) {
+    fn done(&mut self, node: &NodeName, look: Look, outcomes: Vec<Outcome>, now: Tick) {
         for outcome in &outcomes {
             match outcome {
                 Outcome::Node(_, Some(facts)) | Outcome::NodeWritten(facts) => {
-                    self.view.see_node(node.clone(), (**facts).clone(), now);
+                    self.view.read_node(node.clone(), (**facts).clone(), now);
                 }
                 Outcome::Node(_, None) => {
                     self.view.lose_node(node);
@@ -311,12 +321,12 @@ impl Operator {
                 _ => {}
             }
         }
-        let Some(live) = self.fences.get_mut(node).filter(|live| live.fence().uid == *fence) else { return };
+        let Some(live) = asked_by(&mut self.fences, node, look) else { return };
         match live.done(outcomes, now) {
             Ok(false) => {}
             Ok(true) => {
                 self.fences.remove(node);
-                self.view.fences.remove(node);
+                self.view.lose_fence(node);
             }
             Err(why) => {
                 tracing::error!(%node, %why, "the fence is held");
@@ -373,6 +383,10 @@ impl Operator {
                 self.make_policy();
             }
             self.keep_ledger(&policy, sight, now);
+            let observes = matches!(sight, Sight::Clear { since } if now.since(since) >= policy.outage_quiet);
+            if self.accept.is_due(&self.view, observes, now) {
+                self.say(self.accept.words(&self.view, observes, self.context.clock.wall()));
+            }
             self.requests.follow(&self.view);
             let old = now.since(self.aged) >= AGE;
             if old || self.detect.claims_anything() {
@@ -515,7 +529,7 @@ impl Operator {
     ) {
         let Some(live) = self.fences.get_mut(node) else { return };
         let facts = self.view.node(node).and_then(|track| track.facts.as_ref());
-        let uid = live.fence().uid.clone();
+        let (uid, look) = (live.fence().uid.clone(), live.look());
         let executor = Executor {
             context: self.context.clone(),
             hold: self.hold.clone(),
@@ -537,7 +551,7 @@ impl Operator {
                 Effect::ReadBack(request) => {
                     self.beside.start(async move {
                         let answer = executor.read(&request).await;
-                        let _ = news.send(News::Read { node, fence: executor.fence.clone(), answer });
+                        let _ = news.send(News::Read { node, look, answer });
                     });
                 }
                 other => quick.push(other),
@@ -561,7 +575,7 @@ impl Operator {
         let (news, node) = (self.news.clone(), node.clone());
         self.beside.start(async move {
             let outcomes = hand.perform(quick).await;
-            let _ = news.send(News::Done { node, fence: uid, outcomes });
+            let _ = news.send(News::Done { node, look, outcomes });
         });
     }
 
@@ -701,6 +715,18 @@ impl Operator {
                 tracing::debug!(%why, "the ledger is put in order later");
             }
             let _ = news.send(News::Kept);
+        });
+    }
+
+    /// Has configs, templates and remedies say what is to be said of them.
+    fn say(&mut self, words: Vec<accept::Word>) {
+        if words.is_empty() {
+            return;
+        }
+        self.accept.writes();
+        let (context, hold, news) = (self.context.clone(), self.hold.clone(), self.news.clone());
+        self.beside.start(async move {
+            let _ = news.send(accept::write(context, hold, words).await);
         });
     }
 

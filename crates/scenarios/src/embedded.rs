@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use palisade_cluster::api::{Server, Wire};
 use palisade_cluster::{Cluster, Shape};
-use palisade_operator::{Clock, Context, Native};
+use palisade_operator::{Clock, Context, Metrics, Native};
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
@@ -41,6 +41,7 @@ struct Replica {
     strings: Strings,
     /// The node whose fate it shares.
     node: Option<String>,
+    metrics: Metrics,
 }
 
 impl Embedded {
@@ -67,6 +68,11 @@ impl Embedded {
         world
     }
 
+    /// What an operator process counts.
+    pub fn metrics(&self, name: &str) -> Option<Metrics> {
+        self.replicas.get(name).map(|replica| replica.metrics.clone())
+    }
+
     /// Starts an operator process of this name.
     pub fn start(&mut self, name: &str) {
         self.start_replica(name, None);
@@ -82,14 +88,16 @@ impl Embedded {
             namespace: palisade_api::names::SYSTEM_NAMESPACE.to_owned(),
             devices: Arc::new(Native::new(Arc::new(Bmcs::new(self.cluster.bmcs())))),
             probe: Arc::new(Kubelets::new(self.cluster.truth().clone())),
+            metrics: Metrics::default(),
         };
+        let metrics = context.metrics.clone();
         let (stop, stopped) = oneshot::channel::<()>();
         let body = palisade_operator::run(context, async move {
             let _ = stopped.await;
         });
         let task = tokio::spawn(Process::new(body, strings.clone()));
         let node = node.map(ToOwned::to_owned);
-        self.replicas.insert(name.to_owned(), Replica { stop: Some(stop), task, strings, node });
+        self.replicas.insert(name.to_owned(), Replica { stop: Some(stop), task, strings, node, metrics });
     }
 
     /// Ends an operator process in the middle of whatever it does.

@@ -157,6 +157,7 @@ stories! {
     power_off_asked_for_in_the_middle
     fence_deleted_while_it_fails
     fence_deleted_after_the_mark
+    fence_torn_out_with_its_slot
     stop_before_the_off
     dry_run_does_nothing
     paused_until_somebody_lifts_it
@@ -172,6 +173,7 @@ stories! {
     config_that_makes_no_sense
     object_that_cannot_be_understood
     request_for_nobody
+    history_is_not_kept_for_ever
     request_ahead_of_its_node
     request_from_a_stranger
     template_with_a_wrong_address

@@ -12,6 +12,7 @@ use palisade_api::template::FenceTemplateSpec;
 
 use crate::time::Span;
 
+pub mod accept;
 pub mod call;
 mod claims;
 mod config;

@@ -3,6 +3,7 @@
 //! Promise: a view is never evidence of liveness and authorises nothing; each act carries its own precondition. It is
 //! changed by [`Seen`] alone, so a test can feed it by hand.
 
+mod gone;
 mod lean;
 mod node;
 
@@ -71,6 +72,7 @@ pub(crate) struct View {
     pub(crate) remedies: BTreeMap<String, NodeRemedy>,
     /// Remedies were seen since somebody took note of it.
     remedies_touched: bool,
+    gone: gone::Gone,
     /// Kinds that have been listed once; nothing is decided before all of them have.
     listed: u8,
 }
@@ -127,10 +129,14 @@ impl View {
             Seen::Lease(change) => self.take_lease(change, now),
             Seen::Request(change) => {
                 self.listed |= listed(&change, 2);
+                self.note_gone(&change, |view| view.requests.keys().cloned().collect());
                 keep(&mut self.requests, change, |object| Uid::new(uid(&object.metadata)));
             }
             Seen::Fence(change) => {
                 self.listed |= listed(&change, 3);
+                self.note_gone(&change, |view| {
+                    view.fences.values().map(|fence| Uid::new(uid(&fence.metadata))).collect()
+                });
                 keep(&mut self.fences, change, |object| NodeName::new(name(&object.metadata)));
             }
             Seen::Policy(change) => {
@@ -167,17 +173,52 @@ impl View {
                     self.lose_node(name);
                 }
                 for (name, facts) in all {
+                    self.gone.shown(&facts.uid);
                     self.entry(name).see_node(facts, now);
                 }
             }
-            Change::Set((name, facts)) => self.see_node(name, facts, now),
-            Change::Gone((name, _)) => self.lose_node(&name),
+            Change::Set((name, facts)) => {
+                self.gone.shown(&facts.uid);
+                self.see_node(name, facts, now);
+            }
+            Change::Gone((name, facts)) => {
+                self.gone.note(facts.uid);
+                self.lose_node(&name);
+            }
         }
         self.forget_nodes();
     }
 
-    /// A Node was seen, by a watch or by a read of our own. An older version than the one that is known tells nothing.
-    pub(crate) fn see_node(&mut self, name: NodeName, facts: NodeFacts, now: Tick) {
+    /// Notes who is no longer there, and who is.
+    fn note_gone<T: kube::Resource<DynamicType = ()>>(
+        &mut self,
+        change: &Change<Box<T>>,
+        known: impl FnOnce(&Self) -> Vec<Uid>,
+    ) {
+        let uid_of = |object: &T| Uid::new(uid(object.meta()));
+        match change {
+            Change::All(all) => {
+                for uid in known(self) {
+                    self.gone.note(uid);
+                }
+                for object in all {
+                    self.gone.shown(&uid_of(object));
+                }
+            }
+            Change::Set(object) => self.gone.shown(&uid_of(object)),
+            Change::Gone(object) => self.gone.note(uid_of(object)),
+        }
+    }
+
+    /// A Node was read or written by us.
+    pub(crate) fn read_node(&mut self, name: NodeName, facts: NodeFacts, now: Tick) {
+        if !self.gone.has(&facts.uid) {
+            self.see_node(name, facts, now);
+        }
+    }
+
+    /// A Node was seen. An older version than the one that is known tells nothing.
+    fn see_node(&mut self, name: NodeName, facts: NodeFacts, now: Tick) {
         let track = self.entry(name);
         let known = track.facts.as_ref().filter(|known| known.uid == facts.uid);
         if known
@@ -190,6 +231,9 @@ impl View {
     /// A request was written or read by us. An answer may come later than the watch's word of a newer version.
     pub(crate) fn see_request(&mut self, object: NodeFencingRequest) {
         let key = Uid::new(uid(&object.metadata));
+        if self.gone.has(&key) {
+            return;
+        }
         if self.requests.get(&key).is_none_or(|known| !older(&object.metadata, &known.metadata)) {
             self.requests.insert(key, object);
         }
@@ -198,13 +242,33 @@ impl View {
     /// The same for a fence.
     pub(crate) fn see_fence(&mut self, object: NodeFence) {
         let key = NodeName::new(name(&object.metadata));
+        if self.gone.has(&Uid::new(uid(&object.metadata))) {
+            return;
+        }
         if self.fences.get(&key).is_none_or(|known| !older(&object.metadata, &known.metadata)) {
             self.fences.insert(key, object);
         }
     }
 
+    /// A fence is gone, by an answer to us.
+    pub(crate) fn lose_fence(&mut self, node: &NodeName) {
+        if let Some(fence) = self.fences.remove(node) {
+            self.gone.note(Uid::new(uid(&fence.metadata)));
+        }
+    }
+
+    /// A request is gone, by an answer to us.
+    pub(crate) fn lose_request(&mut self, uid: &Uid) {
+        self.requests.remove(uid);
+        self.gone.note(uid.clone());
+    }
+
     /// A Node is gone.
     pub(crate) fn lose_node(&mut self, name: &NodeName) {
+        let known = self.nodes.get(name).and_then(|track| track.facts.as_ref()).map(|facts| facts.uid.clone());
+        if let Some(uid) = known {
+            self.gone.note(uid);
+        }
         if let Some(track) = self.track(name) {
             track.lose_node();
             self.leaves(name);
@@ -397,6 +461,24 @@ mod tests {
         assert_eq!(view.fences[&NodeName::from("n1")].metadata.resource_version.as_deref(), Some("12"));
         view.see_fence(version("13"));
         assert_eq!(view.fences[&NodeName::from("n1")].metadata.resource_version.as_deref(), Some("13"));
+    }
+
+    #[test]
+    fn an_answer_that_comes_after_its_object_went_does_not_bring_it_back() {
+        let (mut view, now) = (View::default(), Tick::START);
+        let mut ours = fence("n1");
+        ours.metadata.uid = Some("f".to_owned());
+        view.take(Seen::Fence(Change::Set(Box::new(ours.clone()))), now);
+        view.take(Seen::Fence(Change::Gone(Box::new(ours.clone()))), now);
+        view.see_fence(ours.clone());
+        assert!(view.fences.is_empty(), "the answer to a record came late");
+        view.take(Seen::Fence(Change::Set(Box::new(ours))), now);
+        assert_eq!(view.fences.len(), 1, "the watch knows better than a list that lagged behind");
+
+        view.take(Seen::Node(Change::Set(node("n2"))), now);
+        view.take(Seen::Node(Change::Gone(node("n2"))), now);
+        view.read_node(NodeName::from("n2"), facts("2"), now);
+        assert!(view.node(&NodeName::from("n2")).is_none_or(|track| track.facts.is_none()), "a read came late");
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use std::fs::{self, OpenOptions};
 use std::io::Write;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -10,18 +11,20 @@ use anyhow::Context;
 use palisade_cluster::Cluster;
 use palisade_cluster::api::Server;
 use palisade_cluster::api::http::{Listening, kubeconfig};
+use palisade_operator::Metrics;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::task::JoinHandle;
 
 /// The API on loopback and the kubeconfig that points to it; both end with this.
 pub(super) struct Kept {
     kubeconfig: PathBuf,
-    serving: JoinHandle<()>,
+    serving: Vec<JoinHandle<()>>,
+    metrics: Option<SocketAddr>,
 }
 
 impl Kept {
-    /// Serves the cluster's API on a free port.
-    pub(super) async fn serve(cluster: &Cluster) -> anyhow::Result<Self> {
+    /// Serves the cluster's API on a free port, and what the operator counts on another.
+    pub(super) async fn serve(cluster: &Cluster, metrics: Option<Metrics>) -> anyhow::Result<Self> {
         let listening = Listening::on(0).await.context("failed to listen on the loopback address")?;
         let address = listening.address();
         let path = std::env::temp_dir().join(format!("palisade-demo-{}.kubeconfig", std::process::id()));
@@ -32,20 +35,30 @@ impl Kept {
             .and_then(|mut file| file.write_all(kubeconfig(address).as_bytes()))
             .with_context(|| format!("failed to write {}", path.display()))?;
         let server = Server::new(cluster.api().clone());
-        let serving = tokio::spawn(async move { drop(listening.serve(server).await) });
-        Ok(Self { kubeconfig: path, serving })
+        let mut kept = Self { kubeconfig: path, serving: Vec::new(), metrics: None };
+        kept.serving.push(tokio::spawn(async move { drop(listening.serve(server).await) }));
+        if let Some(metrics) = metrics {
+            let free = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
+            let listening =
+                palisade_operator::http::Listening::on(free).await.context("failed to listen for metrics")?;
+            kept.metrics = Some(listening.address());
+            kept.serving.push(tokio::spawn(async move { drop(listening.serve(metrics).await) }));
+        }
+        Ok(kept)
     }
 
     /// What to type in another terminal.
     pub(super) fn command(&self) -> String {
         let what = "get nodes,pods,nodefences,nodefencingrequests -A -o wide";
-        format!("kubectl --kubeconfig {} {what}", self.kubeconfig.display())
+        let kubectl = format!("kubectl --kubeconfig {} {what}", self.kubeconfig.display());
+        let metrics = self.metrics.map(|address| format!("\n  curl http://{address}/metrics")).unwrap_or_default();
+        kubectl + &metrics
     }
 }
 
 impl Drop for Kept {
     fn drop(&mut self) {
-        self.serving.abort();
+        self.serving.iter().for_each(JoinHandle::abort);
         // Nobody can be told any more; a file that is gone already is as good.
         let _ = fs::remove_file(&self.kubeconfig);
     }

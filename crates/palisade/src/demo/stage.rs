@@ -71,7 +71,11 @@ impl Stage {
     /// Plays a scenario to its end.
     pub(super) async fn play(options: &Options) -> anyhow::Result<ExitCode> {
         let mut stage = Self::set(options).await?;
-        let kept = if options.keep { Some(Kept::serve(&stage.world.cluster).await?) } else { None };
+        let kept = if options.keep {
+            Some(Kept::serve(&stage.world.cluster, stage.world.metrics(OPERATOR)).await?)
+        } else {
+            None
+        };
         if let Some(kept) = &kept {
             stage.teller.line(&format!("Look at it from another terminal, now or later:\n  {}", kept.command()))?;
         }

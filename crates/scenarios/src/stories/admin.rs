@@ -103,6 +103,22 @@ pub async fn fence_deleted_after_the_mark(world: &mut impl World) -> Told {
     Ok(())
 }
 
+/// An admin tears a NodeFence out, finalizer and all, while it has the only slot of the budget. The slot is found to be nobody's,
+/// and the node is fenced anew.
+pub async fn fence_torn_out_with_its_slot(world: &mut impl World) -> Told {
+    let home = database(world).await?;
+    world.bmc(&home, Bmc::Refuses).await?;
+    world.power_off(&home).await?;
+    comes_to(world, &home, FencePhase::Isolating).await?;
+    let uid = world.fence_of(&home).and_then(|fence| fence.metadata.uid);
+    world.patch(Kind::Fence, &home, json!({ "metadata": { "finalizers": null } })).await?;
+    world.delete(Kind::Fence, &home).await?;
+    world.bmc(&home, Bmc::Honest).await?;
+    let anew = |world: &dyn Look| world.fence_of(&home).is_some_and(|fence| fence.metadata.uid != uid);
+    world.run_until(120, "there is another fence", anew).await?;
+    moved_and_clean(world, &home).await
+}
+
 /// An admin says stop before the machine is off. Nothing is released; the machine is left, or brought, on.
 pub async fn stop_before_the_off(world: &mut impl World) -> Told {
     let home = database(world).await?;

@@ -17,6 +17,8 @@ pub async fn config_that_makes_no_sense(world: &mut impl World) -> Told {
         "powerManagement": { "levels": [level] },
     });
     world.create(Kind::Config, json!({ "metadata": { "name": "bad" }, "spec": spec })).await?;
+    let refused = |world: &dyn Look| is_refused(world, "bad", "no-such-template");
+    world.run_until(30, "the config says itself that it cannot be used", refused).await?;
     world.power_off(&home).await?;
     nothing_released(world, 300).await?;
     expect(world.was_told("ConfigUnusable", &home), "somebody was told why")?;
@@ -46,8 +48,10 @@ pub async fn object_that_cannot_be_understood(world: &mut impl World) -> Told {
     world.patch(Kind::Definition, definition, json!({ "spec": { "versions": loose } })).await?;
     let nonsense = json!({ "nodeSelector": [1, 2, 3], "powerManagement": "yes, please" });
     world.create(Kind::Config, json!({ "metadata": { "name": "nonsense" }, "spec": nonsense })).await?;
-    world.patch(Kind::Definition, definition, json!({ "spec": { "versions": strict["spec"]["versions"] } })).await?;
     world.run_until(120, "somebody is told", |world| world.was_told("NotUnderstood", "nonsense")).await?;
+    let refused = |world: &dyn Look| is_refused(world, "nonsense", "");
+    world.run_until(30, "it says so itself", refused).await?;
+    world.patch(Kind::Definition, definition, json!({ "spec": { "versions": strict["spec"]["versions"] } })).await?;
     world.power_off(&home).await?;
     moved_and_clean(world, &home).await
 }
@@ -61,6 +65,23 @@ pub async fn request_for_nobody(world: &mut impl World) -> Told {
     world.power_off(&home).await?;
     moved_and_clean(world, &home).await?;
     expect(world.result_of("n99") == Some(palisade_api::request::RequestResult::NodeGone), "the request is answered")
+}
+
+/// History is kept for people, and not for ever: of many requests that are answered, the oldest go.
+pub async fn history_is_not_kept_for_ever(world: &mut impl World) -> Told {
+    let home = database(world).await?;
+    for number in 0..104 {
+        world.create(Kind::Request, super::things::request(&format!("who-{number}"), "n99", "Fence")).await?;
+    }
+    let answered = |world: &dyn Look| {
+        let all = world.requests_of("n99");
+        all.iter().all(|request| request.status.as_ref().is_some_and(|status| status.result.is_some()))
+    };
+    world.run_until(120, "all of them are answered", answered).await?;
+    world.run_until(180, "a hundred are left", |world| world.requests_of("n99").len() == 100).await?;
+    world.hold_for(180, "no more of them go", |world| world.requests_of("n99").len() == 100).await?;
+    world.power_off(&home).await?;
+    moved_and_clean(world, &home).await
 }
 
 /// A request is seen before the node that it names, as happens when both are new. It waits for the node, and is taken up.
@@ -94,4 +115,14 @@ pub async fn template_with_a_wrong_address(world: &mut impl World) -> Told {
     moved(world, &home, 900).await?;
     clean(world, &home, 900).await?;
     Ok(())
+}
+
+/// Whether a FenceConfig says that it cannot be used, and why.
+fn is_refused(world: &dyn Look, name: &str, why: &str) -> bool {
+    let object = world.get(Kind::Config, name).unwrap_or_default();
+    let conditions = object.pointer("/status/conditions").and_then(Value::as_array);
+    conditions.into_iter().flatten().any(|one| {
+        let says = one["message"].as_str().is_some_and(|message| message.contains(why));
+        one["type"] == palisade_api::conditions::ACCEPTED && one["status"] == "False" && says
+    })
 }

@@ -43,7 +43,6 @@ impl Schema {
             // The API server looks after these itself, whatever the schema says about them.
             root.properties.insert(own.to_owned(), Node::anything());
         }
-        root.preserves_unknown = false;
         if wrong.is_empty() { Ok(Self { root }) } else { Err(wrong) }
     }
 
