@@ -25,12 +25,12 @@ pub(crate) type Made = Result<Arc<Plan>, String>;
 /// The plans of all nodes that somebody asked for.
 #[derive(Debug, Default)]
 pub(crate) struct Plans {
-    made: BTreeMap<NodeName, (From, Made)>,
+    made: BTreeMap<NodeName, (Source, Made)>,
 }
 
 /// What a plan is made from, beside configs and templates.
 #[derive(Debug, PartialEq, Eq)]
-struct From {
+struct Source {
     labels: BTreeMap<String, String>,
     stay_off: bool,
 }
@@ -56,7 +56,7 @@ impl Plans {
             Some((from, made)) if from.stay_off == stay_off && from.labels == *labels => made.clone(),
             _ => {
                 let made = make(node, labels, stay_off, view);
-                let from = From { labels: labels.clone(), stay_off };
+                let from = Source { labels: labels.clone(), stay_off };
                 self.made.insert(node.clone(), (from, made.clone()));
                 made
             }

@@ -7,14 +7,7 @@ use crate::world::{Kind, Look, Told, World};
 
 /// Two databases share a node. Both move, each with its own volume.
 pub async fn two_stateful_sets_on_one_node(world: &mut impl World) -> Told {
-    world.operator_start(FIRST).await?;
-    open_only(world, "n1").await?;
-    world.create(Kind::StatefulSet, things::stateful_set("db", 1)).await?;
-    world.create(Kind::StatefulSet, things::stateful_set("queue", 1)).await?;
-    let ready = |world: &dyn Look| world.is_ready("db-0") && world.is_ready("queue-0");
-    world.run_until(120, "both are ready", ready).await?;
-    open_all(world).await?;
-    world.run_for(90).await;
+    two_databases_on_n1(world).await?;
     world.power_off("n1").await?;
     let both = |world: &dyn Look| world.has_left("db-0", "n1") && world.has_left("queue-0", "n1");
     world.run_until(90, "both run elsewhere", both).await?;
@@ -103,14 +96,7 @@ pub async fn pod_with_a_finalizer(world: &mut impl World) -> Told {
 /// An admission rule keeps one of two databases from being deleted. The other one moves all the same, the API server is not
 /// flooded with what it refuses, and when the rule is gone the first one moves too.
 pub async fn deletion_refused_for_one_of_two(world: &mut impl World) -> Told {
-    world.operator_start(FIRST).await?;
-    open_only(world, "n1").await?;
-    world.create(Kind::StatefulSet, things::stateful_set("db", 1)).await?;
-    world.create(Kind::StatefulSet, things::stateful_set("queue", 1)).await?;
-    let ready = |world: &dyn Look| world.is_ready("db-0") && world.is_ready("queue-0");
-    world.run_until(120, "both are ready", ready).await?;
-    open_all(world).await?;
-    world.run_for(90).await;
+    two_databases_on_n1(world).await?;
     world.forbid_deletion(Kind::Pod, "db-0", true).await?;
     world.power_off("n1").await?;
     let queue = |world: &dyn Look| world.has_left("queue-0", "n1");
@@ -137,6 +123,19 @@ pub async fn stateless_node_is_left_alone(world: &mut impl World) -> Told {
     world.power_off("n1").await?;
     world.hold_for(600, "nobody is fenced", |world| world.fence_of("n1").is_none()).await?;
     expect(world.is_held("n1", "NoStatefulWorkload"), "the request says why")
+}
+
+/// An operator that has watched long enough, and two databases of one pod each on one node.
+async fn two_databases_on_n1(world: &mut impl World) -> Told {
+    world.operator_start(FIRST).await?;
+    open_only(world, "n1").await?;
+    world.create(Kind::StatefulSet, things::stateful_set("db", 1)).await?;
+    world.create(Kind::StatefulSet, things::stateful_set("queue", 1)).await?;
+    let ready = |world: &dyn Look| world.is_ready("db-0") && world.is_ready("queue-0");
+    world.run_until(120, "both are ready", ready).await?;
+    open_all(world).await?;
+    world.run_for(90).await;
+    Ok(())
 }
 
 fn pods_of(world: &dyn Look, set: &str) -> Vec<k8s_openapi::api::core::v1::Pod> {
