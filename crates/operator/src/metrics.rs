@@ -14,6 +14,7 @@ pub struct Metrics {
     registry: Arc<Registry>,
     not_understood: Family<ByKind, Counter>,
     fences: Family<ByPhase, Gauge>,
+    holds: Family<ByReason, Counter>,
     leads: Gauge,
 }
 
@@ -23,13 +24,19 @@ struct ByKind {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct ByReason {
+    reason: String,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct ByPhase {
     phase: String,
 }
 
 impl Default for Metrics {
     fn default() -> Self {
-        let (not_understood, fences, leads) = (Family::default(), Family::default(), Gauge::default());
+        let (not_understood, fences, holds, leads) =
+            (Family::default(), Family::default(), Family::default(), Gauge::default());
         let mut registry = Registry::with_prefix("palisade");
         registry.register(
             "objects_not_understood",
@@ -37,8 +44,9 @@ impl Default for Metrics {
             not_understood.clone(),
         );
         registry.register("fences", "Fences that are there now, by phase", fences.clone());
+        registry.register("holds", "Times that a request was held, by why", holds.clone());
         registry.register("leads", "Whether this replica acts: 1, or 0", leads.clone());
-        Self { registry: Arc::new(registry), not_understood, fences, leads }
+        Self { registry: Arc::new(registry), not_understood, fences, holds, leads }
     }
 }
 
@@ -53,6 +61,10 @@ impl Metrics {
 
     pub(crate) fn not_understood(&self, kind: &str) {
         self.not_understood.get_or_create(&ByKind { kind: kind.to_owned() }).inc();
+    }
+
+    pub(crate) fn held(&self, reason: &str) {
+        self.holds.get_or_create(&ByReason { reason: reason.to_owned() }).inc();
     }
 
     pub(crate) fn leads(&self, leads: bool) {
@@ -76,12 +88,14 @@ mod tests {
     fn what_was_counted_is_told() {
         let metrics = Metrics::default();
         metrics.not_understood("FenceConfig");
+        metrics.held("BudgetFull");
         metrics.leads(true);
         metrics.fences(["New", "Isolated", "Isolated"].into_iter());
         let text = metrics.text();
         for line in [
             "palisade_objects_not_understood_total{kind=\"FenceConfig\"} 1",
             "palisade_fences{phase=\"Isolated\"} 2",
+            "palisade_holds_total{reason=\"BudgetFull\"} 1",
             "palisade_leads 1",
         ] {
             assert!(text.contains(line), "{line} is not in:\n{text}");

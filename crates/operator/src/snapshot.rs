@@ -61,17 +61,22 @@ fn retouched<'a>(known: Snapshot, names: impl IntoIterator<Item = &'a NodeName>,
     });
     Snapshot {
         fences: fences.collect(),
-        observer: ObserverView {
-            api_last_answered: watch.last_answer(),
-            outage_ended: watch.outage_ended(),
-            self_check: None,
-            standby: None,
-        },
+        observer: observer(watch),
         ledger: view.policy.as_ref().and_then(ledger_of),
         storage: BTreeMap::new(),
         disruption_budgets: Vec::new(),
         quorum: Some(QuorumView { members, age: Span::ZERO }),
         nodes,
+    }
+}
+
+/// How well this replica sees.
+pub(crate) fn observer(watch: &Watch) -> ObserverView {
+    ObserverView {
+        api_last_answered: watch.last_answer(),
+        outage_ended: watch.outage_ended(),
+        self_check: None,
+        standby: None,
     }
 }
 

@@ -26,54 +26,35 @@ const NOT_YET: &[(&str, &str)] = &[
     ("transition/PoweringOff -> *", POWER_FIRST),
     ("transition/Failed -> Isolated", "nobody vouches for a node"),
     ("transition/Recovering -> Failed", "nothing but power and taints is lifted, and no recovery step is configured"),
-    ("transition/Final -> PoweringOn", NOBODY_HOLDS_OFF),
     ("transition/New -> Failed", "every kubelet reports its boot"),
-    ("request/Rejected", ONLY_OURS),
     ("request/Failed", NOT_FOUND),
     ("request-effect/ReadFence", NOT_FOUND),
     ("hold/ApiStale", NOT_FOUND),
     ("hold/LedgerForeign", "a policy that is made anew has no ledger at all"),
-    ("hold/TooSoon", NO_PACE),
-    ("hold/RateReached", NO_PACE),
     ("request-effect/Delete", "requests are kept as history for longer than a run"),
-    ("gate/grace closed", "the default policy gives no grace, and no request asks for one"),
-    ("gate/quorum closed", NO_CONTROL_PLANE),
     ("gate/storage closed", NO_PROVIDER),
     ("gate/storage-outage closed", NO_PROVIDER),
     ("gate/storage-in-use closed", NO_PROVIDER),
     ("gate/kdump closed", NO_KDUMP),
-    ("gate/approval closed", "the default policy wants no approval"),
-    ("gate/origin refused", ONLY_OURS),
-    ("hold/NamespaceNotAllowed", ONLY_OURS),
     ("hold/NodeBeingDeleted", "a Node has no finalizers here: it is there or gone"),
-    ("hold/ExcludedByLabel", NOBODY_MARKS),
-    ("hold/InMaintenance", NOBODY_MARKS),
-    ("hold/LeavingByAutoscaler", NOBODY_MARKS),
-    ("hold/PausedByPeer", NOBODY_MARKS),
-    ("hold/HeldOff", NOBODY_HOLDS_OFF),
-    ("hold/InGrace", "the default policy gives no grace, and no request asks for one"),
     ("hold/SelfCheckFailed", "the operator has no check of its own connectivity yet"),
     ("hold/StandbySeesAlive", "the standby does not publish what it sees yet"),
-    ("hold/Quorum*", NO_CONTROL_PLANE),
-    ("hold/ControlPlaneBusy", NO_CONTROL_PLANE),
+    ("hold/QuorumStale", READ_WITH_THE_REST),
+    ("hold/QuorumUnknown", "the members are those with the role, and these are known"),
+    ("hold/ControlPlaneBusy", "no two members are marked at once"),
     ("hold/Storage*", NO_PROVIDER),
     ("hold/Redundancy*", NO_PROVIDER),
     ("hold/DisruptionBudget*", NO_PROVIDER),
     ("hold/Kdump*", NO_KDUMP),
-    ("hold/AwaitingApproval", "the default policy wants no approval"),
     ("effect/Unpublish", "there is no attacher of ours yet"),
     ("effect/DeleteNode", "no config asks for the Node to be deleted"),
 ];
 
 const NOT_FOUND: &str = "no fault leads there yet";
-const NO_PACE: &str = "the default budget has neither spacing nor rate";
 const POWER_FIRST: &str = "the config isolates by power, so no power step follows";
-const NOBODY_HOLDS_OFF: &str = "nobody asks for a machine to stay off";
-const ONLY_OURS: &str = "only our own detectors make requests, for nodes that are there";
-const NO_CONTROL_PLANE: &str = "no node has a control-plane role";
+const READ_WITH_THE_REST: &str = "who is a member is read with the nodes, and is never older";
 const NO_PROVIDER: &str = "there is no storage provider yet";
 const NO_KDUMP: &str = "no machine writes kernel dumps yet";
-const NOBODY_MARKS: &str = "nobody marks a node for other tools";
 
 /// How often each thing was reached, over many runs.
 #[derive(Clone, Debug, Default)]

@@ -12,6 +12,8 @@ use palisade_cluster::truth::Daemon;
 pub enum Fault {
     /// A machine loses its power.
     PowerOff(String),
+    /// The machine under this pod, whichever it is.
+    PowerOffUnder(&'static str),
     /// A machine's feed fails, and its BMC with it.
     CutFeed(String),
     /// The feed is back.
@@ -54,8 +56,12 @@ pub enum Fault {
     DeleteFence(String),
     /// An admin says stop, or resume, in the NodeFence.
     Say(String, &'static str),
-    /// An admin asks for a fence.
-    Ask(String),
+    /// Somebody asks for something.
+    Ask(String, Asked),
+    /// Somebody marks its Node, for us or for another tool.
+    Mark(String, Marked),
+    /// And takes all such marks off.
+    Unmark(String),
     /// An admin deletes every request for the node.
     DeleteRequests(String),
     /// An admin deletes the node's pods, as `kubectl drain --disable-eviction` does.
@@ -88,6 +94,45 @@ pub enum Fault {
     OldServer(Duration),
 }
 
+/// What somebody asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Asked {
+    /// An admin: off and on again.
+    PowerStep,
+    /// An admin: off, until somebody says resume.
+    PowerOff,
+    /// Whoever may not: a request in a namespace that the policy does not list.
+    ByAStranger,
+    /// An admin who looked at the cluster long ago: off, for a Node that has a successor since.
+    ForAPredecessor,
+}
+
+impl Asked {
+    /// All of them.
+    pub(crate) const ALL: [Self; 4] = [Self::PowerStep, Self::PowerOff, Self::ByAStranger, Self::ForAPredecessor];
+}
+
+/// What a Node is marked as.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Marked {
+    /// Excluded by the policy.
+    Excluded,
+    /// People are at work on it.
+    Maintenance,
+    /// An autoscaler is about to remove it.
+    Leaving,
+    /// Another tool wants it left alone.
+    ByAPeer,
+    /// A member of the control plane, of which nobody knows the others.
+    ControlPlane,
+}
+
+impl Marked {
+    /// All of them.
+    pub(crate) const ALL: [Self; 5] =
+        [Self::Excluded, Self::Maintenance, Self::Leaving, Self::ByAPeer, Self::ControlPlane];
+}
+
 /// A kind whose watch may lag behind the others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Watched {
@@ -111,8 +156,9 @@ impl fmt::Display for Fault {
 
 impl Fault {
     /// All kinds, for the account of what was reached.
-    pub const KINDS: [&'static str; 38] = [
+    pub const KINDS: [&'static str; 41] = [
         "power-off",
+        "power-off-under",
         "cut-feed",
         "restore-feed",
         "outside-on",
@@ -135,6 +181,8 @@ impl Fault {
         "delete-fence",
         "say",
         "ask",
+        "mark",
+        "unmark",
         "delete-requests",
         "delete-pods",
         "hold-pods",
@@ -174,12 +222,15 @@ impl Fault {
             | Self::TakeTaintOff(node)
             | Self::DeleteFence(node)
             | Self::Say(node, _)
-            | Self::Ask(node)
+            | Self::Ask(node, _)
+            | Self::Mark(node, _)
+            | Self::Unmark(node)
             | Self::DeleteRequests(node)
             | Self::DeletePods(node)
             | Self::HoldPods(node)
             | Self::ProtectPod(node, _) => Some(node),
-            Self::Halt(_)
+            Self::PowerOffUnder(_)
+            | Self::Halt(_)
             | Self::Down(_)
             | Self::Up(_)
             | Self::LetPodsGo
@@ -200,6 +251,7 @@ impl Fault {
     pub fn kind(&self) -> &'static str {
         match self {
             Self::PowerOff(_) => "power-off",
+            Self::PowerOffUnder(_) => "power-off-under",
             Self::CutFeed(_) => "cut-feed",
             Self::RestoreFeed(_) => "restore-feed",
             Self::OutsideOn(_) => "outside-on",
@@ -221,7 +273,9 @@ impl Fault {
             Self::TakeTaintOff(_) => "take-taint-off",
             Self::DeleteFence(_) => "delete-fence",
             Self::Say(..) => "say",
-            Self::Ask(_) => "ask",
+            Self::Ask(..) => "ask",
+            Self::Mark(..) => "mark",
+            Self::Unmark(_) => "unmark",
             Self::DeleteRequests(_) => "delete-requests",
             Self::DeletePods(_) => "delete-pods",
             Self::HoldPods(_) => "hold-pods",

@@ -26,6 +26,7 @@ mod heard;
 mod listen;
 pub mod moment;
 pub mod oracle;
+mod people;
 pub mod plan;
 mod run;
 mod stage;

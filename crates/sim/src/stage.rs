@@ -6,9 +6,9 @@ use palisade_cluster::workloads::{self, Claim};
 use palisade_cluster::{Cluster, Shape};
 use serde_json::json;
 
+use crate::people::{PET, edit_policy};
 use crate::plan::Plan;
 use crate::run::NODES;
-use crate::strike::edit_policy;
 
 /// The cluster of a plan.
 pub(crate) fn shape(seed: u64, plan: &Plan) -> Shape {
@@ -23,7 +23,8 @@ pub(crate) fn configure(cluster: &Cluster, plan: &Plan) {
             node["spec"]["taints"] = json!([{ "key": "example.org/old-disks", "effect": "PreferNoSchedule" }]);
         });
     }
-    edit_policy(cluster, &json!({ "spec": { "budget": { "maxConcurrent": plan.budget } } }));
+    let pets = json!({ "nodeSelector": { "matchLabels": { PET: "yes" } } });
+    edit_policy(cluster, &json!({ "spec": { "budget": { "maxConcurrent": plan.budget }, "exclusions": pets } }));
     if plan.out_of_service {
         edit_policy(cluster, &json!({ "spec": { "release": { "outOfService": "WithPowerProof" } } }));
     }

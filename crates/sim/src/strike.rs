@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use palisade_api::names::{self, taints};
+use palisade_api::names;
 use palisade_cluster::Cluster;
-use palisade_cluster::api::{Api, DeleteOptions, Key, Kind, Part, Patch, metadata};
+use palisade_cluster::api::{DeleteOptions, Key, Kind};
 use palisade_cluster::machines::bmc::Behaviour;
 use palisade_cluster::machines::machine::{Link, Power};
 use palisade_cluster::truth::{Daemon, DaemonState};
@@ -13,6 +13,9 @@ use serde_json::{Value, json};
 
 use crate::faults::{Fault, Watched};
 use crate::oracle::Oracle;
+use crate::people::{
+    self, delete, delete_requests, edit, edit_policy, let_pods_go, pods_on, policy_again, say, take_taint_off,
+};
 use crate::plan::Plan;
 use crate::run::NODES;
 use crate::wire::Lossy;
@@ -43,6 +46,11 @@ impl Scene<'_> {
         let cluster = self.world.cluster.clone();
         match fault {
             Fault::PowerOff(node) => cluster.power_off(node),
+            Fault::PowerOffUnder(pod) => {
+                if let Some(node) = people::node_under(cluster.api(), pod) {
+                    cluster.power_off(&node);
+                }
+            }
             Fault::CutFeed(node) => cluster.cut_feed(node),
             Fault::RestoreFeed(node) => cluster.restore_feed(node),
             Fault::OutsideOn(node) => cluster.outside_on(node),
@@ -71,7 +79,9 @@ impl Scene<'_> {
             }
             Fault::DeleteFence(node) => delete(&cluster, "NodeFence", node),
             Fault::Say(node, word) => say(&cluster, node, word),
-            Fault::Ask(node) => ask(&cluster, node),
+            Fault::Ask(node, what) => people::ask(&cluster, node, *what),
+            Fault::Mark(node, what) => people::mark(&cluster, node, *what),
+            Fault::Unmark(node) => people::unmark(&cluster, node),
             Fault::DeleteRequests(node) => delete_requests(&cluster, node),
             Fault::DeletePods(node) => {
                 for key in pods_on(cluster.api(), node) {
@@ -188,6 +198,7 @@ impl Scene<'_> {
             }
             cluster.kubelet_lists_from(&node, None);
             cluster.kubelet_resume(&node);
+            people::unmark(cluster, &node);
             cluster.bmc(&node).set(Behaviour::Honest);
             let (known, fenced) = (cluster.node(&node).is_some(), fenced(cluster, &node));
             match cluster.power(&node) {
@@ -218,93 +229,4 @@ fn fenced(cluster: &Cluster, node: &str) -> bool {
         let stopped = fence.pointer("/spec/admin/stop").and_then(Value::as_bool) == Some(true);
         !deleted && !stopped
     })
-}
-
-fn take_taint_off(node: &mut Value) {
-    if let Some(all) = node.pointer_mut("/spec/taints").and_then(Value::as_array_mut) {
-        all.retain(|taint| taint.get("key").and_then(Value::as_str) != Some(taints::QUARANTINE));
-    }
-}
-
-fn delete(cluster: &Cluster, kind: &str, name: &str) {
-    if let Some(kind) = cluster.api().kind(names::GROUP, kind) {
-        let _ = cluster.api().delete(&Key::cluster(kind, name), &DeleteOptions::default());
-    }
-}
-
-/// An admin speaks in the NodeFence.
-fn say(cluster: &Cluster, node: &str, word: &str) {
-    let Some(kind) = cluster.api().kind(names::GROUP, "NodeFence") else { return };
-    let key = Key::cluster(kind, node);
-    let Some(fence) = cluster.api().get(&key) else { return };
-    let said = if word == "stop" {
-        json!({ "stop": true })
-    } else {
-        let before = fence.pointer("/spec/admin/resume").and_then(Value::as_u64).unwrap_or(0);
-        json!({ "stop": false, "resume": before + 1 })
-    };
-    let _ = cluster.api().patch(&key, Part::Main, &Patch::Merge(json!({ "spec": { "admin": said } })));
-}
-
-/// An admin asks for a fence; what such a request is called tells it from our own.
-fn ask(cluster: &Cluster, node: &str) {
-    let Some(kind) = cluster.api().kind(names::GROUP, "NodeFencingRequest") else { return };
-    let request = json!({
-        "apiVersion": format!("{}/{}", names::GROUP, names::VERSION), "kind": "NodeFencingRequest",
-        "metadata": { "generateName": "admin-", "namespace": names::SYSTEM_NAMESPACE },
-        "spec": { "nodeName": node, "reason": "Maintenance", "message": "a person asked", "operation": "PowerStep" },
-    });
-    if let Err(why) = cluster.create(kind, request) {
-        eprintln!("the admin's request was refused: {why:?}");
-    }
-}
-
-fn delete_requests(cluster: &Cluster, node: &str) {
-    let Some(kind) = cluster.api().kind(names::GROUP, "NodeFencingRequest") else { return };
-    for request in cluster.api().list(kind) {
-        if request.pointer("/spec/nodeName").and_then(Value::as_str) == Some(node) {
-            let _ = cluster.api().delete(&Key::of(kind, &request), &DeleteOptions::default());
-        }
-    }
-}
-
-fn pods_on(api: &Api, node: &str) -> Vec<Key> {
-    let here =
-        |pod: &&palisade_cluster::api::Object| pod.pointer("/spec/nodeName").and_then(Value::as_str) == Some(node);
-    api.list(Kind::POD).iter().filter(here).map(|pod| Key::of(Kind::POD, pod)).collect()
-}
-
-fn let_pods_go(api: &Api) {
-    for pod in api.list(Kind::POD) {
-        if pod.pointer("/metadata/finalizers").is_some() {
-            let key = Key::new(Kind::POD, metadata::namespace(&pod), metadata::name(&pod));
-            let _ = api.update(&key, |pod| pod["metadata"]["finalizers"] = json!([]));
-        }
-    }
-}
-
-fn policy_again(cluster: &Cluster, plan: &Plan) {
-    delete(cluster, "FencePolicy", names::POLICY_NAME);
-    if let Some(kind) = cluster.api().kind(names::GROUP, "FencePolicy") {
-        let policy = json!({
-            "apiVersion": format!("{}/{}", names::GROUP, names::VERSION), "kind": "FencePolicy",
-            "metadata": { "name": names::POLICY_NAME },
-            "spec": { "budget": { "maxConcurrent": plan.budget } },
-        });
-        let _ = cluster.create(kind, policy);
-    }
-}
-
-fn edit(what: &str) -> Value {
-    match what {
-        "Budget" => json!({ "spec": { "budget": { "maxConcurrent": 1 } } }),
-        mode => json!({ "spec": { "mode": mode } }),
-    }
-}
-
-pub(crate) fn edit_policy(cluster: &Cluster, patch: &Value) {
-    if let Some(kind) = cluster.api().kind(names::GROUP, "FencePolicy") {
-        let key = Key::cluster(kind, names::POLICY_NAME);
-        let _ = cluster.api().patch(&key, Part::Main, &Patch::Merge(patch.clone()));
-    }
 }

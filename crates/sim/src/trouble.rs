@@ -8,7 +8,7 @@ use palisade_cluster::machines::machine::Link;
 use palisade_cluster::truth::Daemon;
 
 use crate::acts::Act;
-use crate::faults::{Fault, Watched};
+use crate::faults::{Asked, Fault, Marked, Watched};
 use crate::plan::{Plan, QUIET, When, pick};
 
 /// A kind of trouble: faults that belong together.
@@ -33,6 +33,7 @@ pub(crate) enum Trouble {
     FenceDeleted,
     AdminSpeaks,
     AdminAsks,
+    NodeMarked,
     RequestsDeleted,
     PodsDeleted,
     PodsHeld,
@@ -51,7 +52,7 @@ pub(crate) enum Trouble {
 }
 
 impl Trouble {
-    pub(crate) const ALL: [Self; 34] = [
+    pub(crate) const ALL: [Self; 35] = [
         Self::PowerFailure,
         Self::TwoFail,
         Self::FeedFailure,
@@ -71,6 +72,7 @@ impl Trouble {
         Self::FenceDeleted,
         Self::AdminSpeaks,
         Self::AdminAsks,
+        Self::NodeMarked,
         Self::RequestsDeleted,
         Self::PodsDeleted,
         Self::PodsHeld,
@@ -171,6 +173,7 @@ impl Episode<'_> {
             | Trouble::FenceDeleted
             | Trouble::AdminSpeaks
             | Trouble::AdminAsks
+            | Trouble::NodeMarked
             | Trouble::RequestsDeleted
             | Trouble::PodsDeleted
             | Trouble::PodsHeld
@@ -193,6 +196,14 @@ impl Episode<'_> {
     fn nature(&mut self, trouble: Trouble) {
         let node = self.node.clone();
         match trouble {
+            Trouble::TwoFail if self.dice.below(3) == 0 => {
+                // Two that both need a slot, of which there is one; and who took it is seen late.
+                self.plan.budget = 1;
+                let time = self.secs(10, 30);
+                self.push(0, Fault::Reorder(Watched::Policies, time));
+                self.push(0, Fault::PowerOffUnder("db-0"));
+                self.push(0, Fault::PowerOffUnder("queue-0"));
+            }
             Trouble::TwoFail => {
                 self.push(0, Fault::PowerOff(node));
                 self.another_fails();
@@ -351,12 +362,30 @@ impl Episode<'_> {
                 self.some_time(5, 30, Fault::PolicyAgain);
             }
             Trouble::PolicyEdited => {
-                let edit = pick(self.dice, &["Paused", "DryRun", "Budget"]);
+                let edits = ["Paused", "DryRun", "Budget", "Grace", "Approval", "Spacing", "Rate"];
+                let edit = pick(self.dice, &edits);
+                if matches!(edit, "Spacing" | "Rate") {
+                    // A pace is felt by the second.
+                    self.another_fails();
+                }
                 self.some_time(0, 40, Fault::EditPolicy(edit));
                 let after = 60 + self.dice.below(100);
                 self.push(after, Fault::EditPolicy("Enforce"));
             }
-            _ => self.push(0, Fault::Ask(node)),
+            Trouble::NodeMarked => {
+                let mark = pick(self.dice, &Marked::ALL);
+                self.push(0, Fault::Mark(node.clone(), mark));
+                let after = 60 + self.dice.below(100);
+                self.push(after, Fault::Unmark(node));
+            }
+            _ => {
+                let what = pick(self.dice, &Asked::ALL);
+                self.push(0, Fault::Ask(node.clone(), what));
+                // One that was switched off for people fails as well, now and then, while it is away.
+                if what == Asked::PowerOff && self.dice.below(2) == 0 {
+                    self.push(120, Fault::Ask(node, Asked::PowerStep));
+                }
+            }
         }
     }
 

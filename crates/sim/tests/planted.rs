@@ -10,40 +10,42 @@ use palisade_sim::{Bug, simulate, simulate_planted};
 
 /// A seed that finds the bug, and the promise that it breaks.
 const RECORDED: &[(Bug, u64, &str)] = &[
-    (Bug::ExitCodeIsProof, 4, "I6"),
-    (Bug::UnknownIsOff, 27, "I6"),
-    (Bug::HibernatedIsOff, 55, "I6"),
-    (Bug::BelievesTheDevice, 17, "I6"),
+    (Bug::ExitCodeIsProof, 10, "I6"),
+    (Bug::UnknownIsOff, 46, "I6"),
+    (Bug::HibernatedIsOff, 416, "I6"),
+    (Bug::BelievesTheDevice, 10, "I6"),
+    (Bug::BelievesTheDevice, 10, "I1"),
+    (Bug::GivesUpAndReleases, 36, "I1"),
     (Bug::ReadBackBeforeMark, 1, "I2"),
     (Bug::NoMark, 1, "I2"),
     (Bug::MarkWithoutGrace, 1, "I2"),
-    (Bug::HalfAGroup, 57, "I2"),
-    (Bug::KeepsProofs, 1, "I8"),
-    (Bug::LetsInUnchecked, 53, "I9"),
-    (Bug::EditsWhileAlive, 9, "I5"),
-    (Bug::OutOfServiceUnproven, 22, "I2"),
-    (Bug::OnWhileOutOfService, 35, "I2"),
-    (Bug::GivesUpAndReleases, 42, "I2"),
-    (Bug::GivesUp, 483, "I8"),
-    (Bug::FencesTheRecovered, 38, "I3"),
-    (Bug::ForgetsTheMachine, 1, "I8"),
-    (Bug::NoStormBrake, 41, "I3"),
-    (Bug::CountsBlindTime, 155, "I3"),
-    (Bug::LedgerWithoutSwap, 516, "I3"),
-    (Bug::LiveEntryIsGarbage, 17, "I3"),
+    (Bug::HalfAGroup, 41, "I2"),
+    (Bug::KeepsProofs, 12, "I8"),
+    (Bug::LetsInUnchecked, 61, "I9"),
+    (Bug::EditsWhileAlive, 1, "I5"),
+    (Bug::OutOfServiceUnproven, 7, "I2"),
+    (Bug::OnWhileOutOfService, 7, "I2"),
+    (Bug::GivesUpAndReleases, 9, "I2"),
+    (Bug::GivesUp, 136, "I8"),
+    (Bug::FencesTheRecovered, 70, "I3"),
+    (Bug::ForgetsTheMachine, 54, "I8"),
+    (Bug::NoStormBrake, 60, "I3"),
+    (Bug::CountsBlindTime, 154, "I3"),
+    (Bug::LedgerWithoutSwap, 38, "I3"),
+    (Bug::LiveEntryIsGarbage, 38, "I3"),
     (Bug::LeaksAnEntry, 1, "I8"),
-    (Bug::LedgerBuiltEmpty, 441, "I3"),
+    (Bug::LedgerBuiltEmpty, 453, "I3"),
     (Bug::NoUidPrecondition, 1, "I4"),
-    (Bug::DeletesTheSuccessor, 1113, "I2"),
+    (Bug::DeletesTheSuccessor, 1418, "I2"),
     (Bug::ActsBeforeTheRecord, 1, "I5"),
     (Bug::TellsASecret, 1, "I7"),
-    (Bug::KeepsTheTaint, 4, "I8"),
-    (Bug::TakesEveryTaint, 4, "I9"),
+    (Bug::KeepsTheTaint, 1, "I8"),
+    (Bug::TakesEveryTaint, 7, "I9"),
     (Bug::NeverCloses, 1, "I8"),
     (Bug::HoldsForEver, 1, "I8"),
 ];
 
-/// What 2,000 seeds do not find: another guard stands behind the one that is missing.
+/// What 2,000 seeds do not find: the schema of the FencePolicy refuses a ledger with more entries than the budget has slots.
 const NOT_FOUND: &[Bug] = &[Bug::BudgetFromCache];
 
 /// Found by almost any seed in which a node is fenced.
@@ -65,11 +67,16 @@ const FRESH: std::ops::Range<u64> = 50_000..50_200;
 
 #[test]
 fn there_are_enough_of_them() {
-    assert!(RECORDED.len() >= 24, "{} bugs have a seed on record", RECORDED.len());
     let all: BTreeSet<Bug> = RECORDED.iter().map(|(bug, ..)| *bug).collect();
-    assert_eq!(all.len(), RECORDED.len(), "each bug stands here once");
+    assert!(all.len() >= 24, "{} bugs have a seed on record", all.len());
     let left: Vec<Bug> = Bug::ALL.into_iter().filter(|bug| !all.contains(bug)).collect();
     assert_eq!(left, NOT_FOUND.to_vec(), "what no seed finds is said");
+}
+
+#[test]
+fn every_promise_is_seen_to_break() {
+    let broken: BTreeSet<&str> = RECORDED.iter().map(|(.., promise)| *promise).collect();
+    assert_eq!(broken, BTreeSet::from(["I1", "I2", "I3", "I4", "I5", "I6", "I7", "I8", "I9"]));
 }
 
 #[test]

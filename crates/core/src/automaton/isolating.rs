@@ -39,6 +39,11 @@ pub(super) fn cut_off(
     match run_cut_off(plan, run, fence, memory, turn.seen, turn.now) {
         RunNext::Do(effects, wait) => Next::Do(effects, wait),
         RunNext::Wait(wait) => Next::Wait(wait, Some(turn.now + turn.seen.settings.send_window)),
+        RunNext::Advance(_, why) if tried_again(&why) && returned(turn.seen) && !fence.released_any() => {
+            // The device did not do it, and the node came back meanwhile: nobody needs it off any more.
+            let next = Fence { power_sent: power_sent(fence), ..go(fence, Phase::Returning) };
+            Next::Record(next, MoveReason::HealthyAgain)
+        }
         RunNext::Advance(next, why) => {
             let settled = settled(fence, plan, run, next);
             let isolations = enter(&settled, plan, next, turn.seen);
@@ -50,6 +55,11 @@ pub(super) fn cut_off(
             Next::Record(Fence { power_sent: power_sent(fence), ..go(fence, failed) }, MoveReason::Failed { why })
         }
     }
+}
+
+/// Whether a method has failed, and the step goes on with another try.
+fn tried_again(why: &MoveReason) -> bool {
+    matches!(why, MoveReason::MethodRetried { .. } | MoveReason::NextLevel { .. } | MoveReason::StepRetried { .. })
 }
 
 /// A level succeeded: its isolations are in force, its proofs stand beside those of an earlier step.

@@ -24,7 +24,7 @@ mod flap;
 mod grace;
 mod kdump;
 mod mode;
-mod observer;
+pub mod observer;
 mod origin;
 mod quiet;
 mod quorum;

@@ -4,28 +4,33 @@
 //! Never: believes a standby replica that has itself gone silent; lets a standby contradict what is not about silence.
 
 use super::{Case, Gate};
+use crate::policy::Policy;
 use crate::reason::vet::HoldReason;
+use crate::snapshot::ObserverView;
 use crate::time::{Span, Tick};
 
 pub(super) fn gate(case: &Case<'_>) -> Gate {
-    let observer = &case.view.observer;
-    let limit = case.policy.observer_fresh;
-    match observer.api_last_answered {
-        Some(answered) if case.age(answered) <= limit => {}
-        Some(answered) => return case.hold(HoldReason::ApiStale { age: case.age(answered), limit }),
-        None => return case.hold(HoldReason::ApiStale { age: case.age(Tick::START), limit }),
-    }
-    if observer.self_check == Some(false) {
-        return case.hold(HoldReason::SelfCheckFailed);
-    }
-    if let Some(ended) = observer.outage_ended.filter(|ended| case.now < *ended + case.policy.outage_quiet) {
-        let quiet = case.policy.outage_quiet;
-        return Case::hold_until(ended + quiet, HoldReason::AfterOutage { ended: case.age(ended), quiet });
+    if let Some((why, until)) = blind(&case.view.observer, case.policy, case.now) {
+        return Case::hold_until(until, why);
     }
     if let Some(published) = standby_sees_alive(case) {
         return case.hold(HoldReason::StandbySeesAlive { published });
     }
     Gate::Open
+}
+
+/// Why this replica may judge nobody now, whoever it is, and when to look again; `None`: its eyes are good.
+pub fn blind(observer: &ObserverView, policy: &Policy, now: Tick) -> Option<(HoldReason, Tick)> {
+    let age = now.since(observer.api_last_answered.unwrap_or(Tick::START));
+    if observer.api_last_answered.is_none() || age > policy.observer_fresh {
+        return Some((HoldReason::ApiStale { age, limit: policy.observer_fresh }, now + policy.recheck));
+    }
+    if observer.self_check == Some(false) {
+        return Some((HoldReason::SelfCheckFailed, now + policy.recheck));
+    }
+    let quiet = policy.outage_quiet;
+    let ended = observer.outage_ended.filter(|ended| now < *ended + quiet)?;
+    Some((HoldReason::AfterOutage { ended: now.since(ended), quiet }, ended + quiet))
 }
 
 /// How long ago the standby said that it sees the target alive, if that contradicts the claim.

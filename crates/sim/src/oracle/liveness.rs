@@ -53,6 +53,11 @@ pub(super) fn at_the_end(seen: &mut Seen, cluster: &Cluster, fences: Option<Kind
             held.insert(metadata::name(&fence).to_owned());
             continue;
         }
+        if text(&fence, "/status/end") == "HeldOff" {
+            // As somebody asked.
+            held.insert(metadata::name(&fence).to_owned());
+            continue;
+        }
         if matches!(text(&fence, "/status/phase").as_str(), "" | "New") && flaps(metadata::name(&fence)) {
             held.insert(metadata::name(&fence).to_owned());
             continue;

@@ -33,8 +33,6 @@ pub(super) struct Watched {
     nodes: BTreeMap<Name, (bool, Duration)>,
     /// Fences that a person asked for need no reason that can be seen.
     asked_for: std::collections::BTreeSet<String>,
-    /// Attempts of fences that have told the machine off.
-    told_off: std::collections::BTreeSet<(String, u32)>,
     /// The budgets that were in force, and since when.
     budgets: Vec<(Duration, u64)>,
 }
@@ -90,13 +88,6 @@ pub(super) fn event(seen: &mut Seen, world: &World, event: &Event) {
 fn told(seen: &mut Seen, node: &Name, command: Command) {
     let long_well = seen.majority.nodes.get(node).is_some_and(|(well, since)| *well && *since + KNOWN_WELL < seen.now);
     let asked_for = seen.majority.asked_for.contains(&**node);
-    // Once an off was sent, only the device may speak, and it is told again until it does: that is one decision.
-    let fence = seen.fences.get(&**node).map(|fence| {
-        (fence.metadata.uid.clone().unwrap_or_default(), fence.status.as_ref().map_or(0, |status| status.attempt))
-    });
-    if command.switch == Switch::ForceOff && fence.is_some_and(|attempt| !seen.majority.told_off.insert(attempt)) {
-        return;
-    }
     if command.switch == Switch::ForceOff && long_well && !asked_for && !seen.may_be_late() {
         seen.broken(format!("I3: {node} was told off, and had been well for more than {KNOWN_WELL:?}"));
     }

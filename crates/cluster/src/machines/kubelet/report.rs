@@ -10,7 +10,7 @@ use crate::{
     clock::seconds,
     machines::process::Exit,
     nature::Ctx,
-    objects::{condition, map_at, set_condition, text},
+    objects::{condition, is_finished, map_at, set_condition, text},
     truth::Name,
     volumes::DRIVER,
 };
@@ -98,6 +98,10 @@ pub(super) fn pod_ended(key: &Key, uid: &Name, exit: Exit, last_words: &str, ctx
     // A process that ends as it is told to has not failed.
     let phase = if matches!(exit, Exit::Code(0) | Exit::Terminated) { "Succeeded" } else { "Failed" };
     update(key, uid, ctx, |pod| {
+        if is_finished(pod) {
+            // A last word stands.
+            return;
+        }
         for kind in ["ContainersReady", "Ready"] {
             let reason = if phase == "Failed" { "PodFailed" } else { "PodCompleted" };
             set_condition(pod, now, &[("type", kind), ("status", "False"), ("reason", reason)]);

@@ -91,10 +91,10 @@ pub(super) struct Around<'a> {
 impl Worker {
     /// A pod that this kubelet sees for the first time; nothing if there is nothing to do for it.
     pub(super) fn begin(key: Key, pod: Object, runs: bool, ctx: &mut Ctx<'_>) -> Option<Self> {
-        if is_finished(&pod) && !runs {
+        let marked = metadata::is_deleting(&pod);
+        if is_finished(&pod) && !runs && !marked {
             return None;
         }
-        let marked = metadata::is_deleting(&pod);
         let soon = ctx.now + ctx.dice.millis(300, 1_000);
         let began_before = text(&pod, "/status/phase") == "Running";
         let stage = match (runs, marked) {
