@@ -9,8 +9,15 @@ use serde::{Deserialize, Serialize};
 
 use crate::schema;
 
-/// The spec is understood and everything that it names exists. (All configuration kinds.)
+/// The spec makes sense, what a node's fence needs of it is there, and nothing of it is known to be left undone.
+/// (`FenceConfig`, `FenceTemplate`, `NodeRemedy`, `FencePolicy`)
 pub const ACCEPTED: &str = "Accepted";
+/// Why it is not: it cannot be read as an object of its kind.
+pub const NOT_UNDERSTOOD: &str = "NotUnderstood";
+/// Why it is not: it can be read, and cannot be used as it stands.
+pub const NOT_USABLE: &str = "NotUsable";
+/// Why it is not: parts of it, which the message names, are not carried out by this version. The others are.
+pub const NOT_CARRIED_OUT: &str = "NotCarriedOut";
 /// The ledger is complete and admissions are possible. (`FencePolicy`)
 pub const LEDGER_READY: &str = "LedgerReady";
 /// The operator sees enough of the cluster to judge others. (`FencePolicy`)

@@ -33,16 +33,16 @@ use crate::{
     doc = "How the nodes of a set are fenced: the steps isolation, powerManagement and recovery, each a list of levels (tried until one succeeds), each level a list of methods (which all have to succeed).",
     printcolumn(name = "Priority", type_ = "integer", json_path = ".spec.priority"),
     printcolumn(
-        name = "Isolation",
+        name = "First isolation",
         type_ = "string",
-        json_path = ".spec.isolation.levels[*].name",
-        description = "Levels of the isolation step"
+        json_path = ".spec.isolation.levels[0].name",
+        description = "The level of the isolation step that is tried first"
     ),
     printcolumn(
-        name = "Power",
+        name = "First power",
         type_ = "string",
-        json_path = ".spec.powerManagement.levels[*].name",
-        description = "Levels of the power step"
+        json_path = ".spec.powerManagement.levels[0].name",
+        description = "The level of the power step that is tried first"
     ),
     printcolumn(
         name = "Nodes",
@@ -56,12 +56,7 @@ use crate::{
         json_path = ".status.conditions[?(@.type=='DevicesHealthy')].status",
         description = "Whether the devices answered their last check"
     ),
-    printcolumn(
-        name = "Accepted",
-        type_ = "string",
-        json_path = ".status.conditions[?(@.type=='Accepted')].status",
-        priority = 1
-    ),
+    printcolumn(name = "Accepted", type_ = "string", json_path = ".status.conditions[?(@.type=='Accepted')].status"),
     printcolumn(name = "Age", type_ = "date", json_path = ".metadata.creationTimestamp")
 )]
 #[serde(rename_all = "camelCase", default)]

@@ -46,7 +46,6 @@ use crate::{
     printcolumn(name = "Status", type_ = "string", json_path = ".status.status"),
     printcolumn(name = "Phase", type_ = "string", json_path = ".status.phase"),
     printcolumn(name = "Why", type_ = "string", json_path = ".status.reason"),
-    printcolumn(name = "Proofs", type_ = "string", json_path = ".status.proofs[*].class", description = "Classes of proof that were made in this attempt"),
     printcolumn(name = "Attempt", type_ = "integer", json_path = ".status.attempt"),
     printcolumn(name = "Slot", type_ = "string", json_path = ".status.slot", priority = 1),
     printcolumn(name = "Config", type_ = "string", json_path = ".spec.config", priority = 1),
@@ -105,7 +104,7 @@ pub struct Admin {
     /// No new effect. Pods that are already marked are finished if their proof holds; then the node is recovered.
     pub stop: bool,
     /// Raise it by one to go on with a fence that is held, for example to switch a machine on that was held off.
-    #[schemars(range(min = 0, max = 1_000_000))]
+    #[schemars(range(min = 0, max = schema::MOST))]
     pub resume: u32,
     /// A person agrees, where the policy asks for it.
     pub approve: bool,

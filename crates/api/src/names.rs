@@ -42,6 +42,10 @@ pub mod labels {
     pub const ZONE: &str = "topology.kubernetes.io/zone";
     /// A control-plane node.
     pub const CONTROL_PLANE: &str = "node-role.kubernetes.io/control-plane";
+    /// A control-plane node, in the word of older clusters.
+    pub const MASTER: &str = "node-role.kubernetes.io/master";
+    /// A node with a member of etcd (Rancher).
+    pub const ETCD: &str = "node-role.kubernetes.io/etcd";
 }
 
 /// Taints.
@@ -58,10 +62,18 @@ pub mod taints {
     pub const AUTOSCALER_CANDIDATE: &str = "DeletionCandidateOfClusterAutoscaler";
     /// Karpenter is about to delete this node.
     pub const KARPENTER_DISRUPTED: &str = "karpenter.sh/disrupted";
+    /// The same in the word of older versions.
+    pub const KARPENTER_DISRUPTION: &str = "karpenter.sh/disruption";
+    /// The node-maintenance-operator drains this node.
+    pub const MEDIK8S_DRAIN: &str = "medik8s.io/drain";
+    /// The same in the word of its predecessor.
+    pub const KUBEVIRT_DRAIN: &str = "kubevirt.io/drain";
 }
 
 /// Annotations.
 pub mod annotations {
+    /// On a Node: people are at work on it. Its value is for people; `false` means no. People write it, we read it.
+    pub const MAINTENANCE: &str = "palisade.dev/maintenance";
     /// On a Node: when the running remedy began.
     pub const REMEDY_STARTED: &str = "palisade.dev/remedy-started";
     /// On a Node: the Job that runs the remedy.
@@ -86,8 +98,18 @@ pub mod annotations {
     pub const MEDIK8S_TIMED_OUT: &str = "remediation.medik8s.io/nhc-timed-out";
     /// medik8s: several templates of this kind may be used one after the other. Written on our request template.
     pub const MEDIK8S_MULTIPLE_TEMPLATES: &str = "remediation.medik8s.io/multiple-templates-support";
-    /// Metal3: somebody else remediates this host.
-    pub const METAL3_EXTERNAL: &str = "host.metal3.io/external-remediation";
+    /// Deckhouse: do not fence this node.
+    pub const DECKHOUSE_NO_FENCING: &str = "node-manager.deckhouse.io/fencing-disable";
+    /// Deckhouse: this node is being updated.
+    pub const DECKHOUSE_UPDATE: &str = "update.node.deckhouse.io/approved";
+    /// Deckhouse: this node is being updated, and may be disturbed for it.
+    pub const DECKHOUSE_DISRUPTION: &str = "update.node.deckhouse.io/disruption-approved";
+    /// kured: this node is rebooting.
+    pub const KURED_REBOOT: &str = "weave.works/kured-reboot-in-progress";
+    /// kube-fencing: whether this node may be fenced.
+    pub const KUBE_FENCING: &str = "fencing/enabled";
+    /// OpenShift's machine-config-operator: what it does to this node.
+    pub const MACHINE_CONFIG_STATE: &str = "machineconfiguration.openshift.io/state";
 }
 
 /// Finalizers.

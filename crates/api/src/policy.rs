@@ -45,6 +45,7 @@ use crate::{Span, names, rules::rule, schema};
     printcolumn(name = "Mode", type_ = "string", json_path = ".spec.mode"),
     printcolumn(name = "In flight", type_ = "integer", json_path = ".status.inFlight", description = "Fences that hold a slot"),
     printcolumn(name = "Max", type_ = "integer", json_path = ".spec.budget.maxConcurrent", description = "Fences that may hold a slot at once"),
+    printcolumn(name = "Accepted", type_ = "string", json_path = ".status.conditions[?(@.type=='Accepted')].status"),
     printcolumn(name = "Observing", type_ = "string", json_path = ".status.conditions[?(@.type=='Observing')].status", description = "Whether the operator sees enough of the cluster to judge others"),
     printcolumn(name = "Attention", type_ = "string", json_path = ".status.conditions[?(@.type=='NeedsAttention')].reason", priority = 1),
     printcolumn(name = "Age", type_ = "date", json_path = ".metadata.creationTimestamp")

@@ -29,9 +29,14 @@ use crate::{
     derive = "PartialEq",
     doc = "When a node needs help: thresholds on conditions, leases, storage state and events, each with the remedies that it triggers.",
     printcolumn(name = "Priority", type_ = "integer", json_path = ".spec.priority"),
-    printcolumn(name = "Thresholds", type_ = "string", json_path = ".spec.thresholds[*].name"),
     printcolumn(name = "Nodes", type_ = "integer", json_path = ".status.nodes", description = "Nodes that it watches"),
     printcolumn(name = "Accepted", type_ = "string", json_path = ".status.conditions[?(@.type=='Accepted')].status"),
+    printcolumn(
+        name = "Why",
+        type_ = "string",
+        json_path = ".status.conditions[?(@.type=='Accepted')].reason",
+        description = "Why it is accepted or not"
+    ),
     printcolumn(name = "Age", type_ = "date", json_path = ".metadata.creationTimestamp")
 )]
 #[serde(rename_all = "camelCase")]
@@ -67,18 +72,18 @@ pub struct Threshold {
     /// The silence of the node's Lease: tells a death half a minute before the control plane does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lease: Option<LeaseThreshold>,
-    /// What a storage system says about the node.
+    /// What a storage system says about the node. Not looked at by this version; Accepted says so.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub storage: Option<StorageThreshold>,
-    /// Events about the node, such as those of the node problem detector.
+    /// Events about the node, such as those of the node problem detector. Not looked at by this version; Accepted says so.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub event: Option<EventThreshold>,
     /// The first remedy.
     pub first: FirstRemedy,
-    /// The remedy for a node that the first one did not help within first.period.
+    /// The remedy for a node that the first one did not help within first.period. Not tried by this version; Accepted says so.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub second: Option<SecondRemedy>,
-    /// What runs when the node is healthy again.
+    /// What runs when the node is healthy again. Not run by this version; Accepted says so.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub recovery: Option<RecoveryRemedy>,
 }
@@ -176,7 +181,8 @@ fn once() -> u32 {
         "operation: only the remedy named fence has one; a template says itself what it does"),
 ]))]
 pub struct FirstRemedy {
-    /// `fence`: fence the node as its FenceConfig says. Anything else is the name of a FenceTemplate that is run.
+    /// `fence`: fence the node as its FenceConfig says. Anything else is the name of a FenceTemplate that is run; this version
+    /// runs none, and Accepted says so.
     #[schemars(schema_with = "schema::object_name")]
     pub name: String,
     /// For `fence`: how far to go, see NodeFencingRequest. Fence, if left out.

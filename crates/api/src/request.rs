@@ -6,7 +6,6 @@
 
 mod answer;
 
-use jiff::Timestamp;
 use kube::CustomResource;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -77,9 +76,6 @@ pub struct NodeFencingRequestSpec {
     /// How long to wait in case the node recovers by itself; left out, as the FencePolicy says.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub grace: Option<Span>,
-    /// Not before this time. It can only delay.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub valid_after: Option<Timestamp>,
 }
 
 impl Default for NodeFencingRequestSpec {
@@ -93,7 +89,6 @@ impl Default for NodeFencingRequestSpec {
             trigger: None,
             operation: Operation::Fence,
             grace: None,
-            valid_after: None,
         }
     }
 }

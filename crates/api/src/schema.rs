@@ -14,6 +14,10 @@ pub(crate) const QUALIFIED: &str = r"^([a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?[A-Za-z0
 /// A word that programs compare and people read, such as a reason.
 pub(crate) const WORD: &str = "^[A-Z][A-Za-z0-9]*$";
 
+/// The most that a counter of a record may say. No fence gets there, and the operator can count on from it for as long as
+/// it likes: a record that somebody wrote by hand, or that came to harm, cannot make it overflow.
+pub(crate) const MOST: u32 = 1_000_000;
+
 fn string(pattern: &str, max: u32) -> Schema {
     json_schema!({ "type": "string", "minLength": 1, "maxLength": max, "pattern": pattern })
 }
@@ -44,6 +48,16 @@ pub(crate) fn qualified_name(_: &mut SchemaGenerator) -> Schema {
 /// A label or taint value.
 pub(crate) fn label_value(_: &mut SchemaGenerator) -> Schema {
     json_schema!({ "type": "string", "maxLength": 63, "pattern": "^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$" })
+}
+
+/// The id of a proof. Its numbers have no more digits than [`MOST`].
+pub(crate) fn proof_id(_: &mut SchemaGenerator) -> Schema {
+    string("^a[0-9]{1,7}-[0-9]{1,7}$", 16)
+}
+
+/// The number of a group of pods, with no more digits than [`MOST`].
+pub(crate) fn group(_: &mut SchemaGenerator) -> Schema {
+    string("^[0-9]+$", 7)
 }
 
 /// A UID of any object.

@@ -1,7 +1,7 @@
 //! `FenceTemplate`: a device or mechanism that methods share, and what it proves.
 //!
 //! Promise (I6): a template says what it proves, and the schema refuses claims that its kind cannot back: a built-in
-//! proves nothing, a user's pod proves nothing unless somebody reads back or says in so many words that nobody does.
+//! proves nothing, a user's pod proves nothing unless somebody reads back.
 
 mod pod;
 
@@ -37,6 +37,7 @@ use crate::{
     printcolumn(name = "Native", type_ = "string", json_path = ".spec.native.driver"),
     printcolumn(name = "Agent", type_ = "string", json_path = ".spec.agent.name"),
     printcolumn(name = "Proves", type_ = "string", json_path = ".spec.proves.class"),
+    printcolumn(name = "Accepted", type_ = "string", json_path = ".status.conditions[?(@.type=='Accepted')].status"),
     printcolumn(
         name = "Checked",
         type_ = "integer",
@@ -57,16 +58,14 @@ use crate::{
 #[schemars(extend("x-kubernetes-validations" = [
     rule(&exactly_one(&["native", "agent", "builtin", "podTemplate", "storage"]),
         "give exactly one of native, agent, builtin, podTemplate and storage"),
-    forbid("!self.proves.withoutReadBack || has(self.podTemplate)",
-        "proves.withoutReadBack: only a podTemplate may claim a proof that nobody reads back; remove it"),
     rule_at(".proves", "!has(self.builtin) || self.proves.class == 'None'",
         "proves.class: a builtin isolates nothing from its data and proves None"),
     rule_at(".proves", "!has(self.storage) || self.proves.class in ['None', 'Storage', 'Driver']",
         "proves.class: a storage provider proves Storage or Driver (or None), nothing about power or network"),
     rule_at(".proves", "self.proves.class != 'Driver' || has(self.storage)",
         "proves.class: Driver is proven by a storage provider's own attacher; use storage"),
-    rule_at(".proves", "!has(self.podTemplate) || self.proves.class == 'None' || has(self.readBack) || self.proves.withoutReadBack",
-        "proves.class: an exit code of 0 proves nothing; name a readBack template, or take the blame with proves.withoutReadBack"),
+    rule_at(".proves", "!has(self.podTemplate) || self.proves.class == 'None' || has(self.readBack)",
+        "proves.class: an exit code of 0 proves nothing; name a readBack template, or set class to None"),
     rule_at(".proves", "self.proves.class != 'Storage' || has(self.storage) || size(self.proves.drivers) > 0",
         "proves.drivers: a Storage proof needs the CSI drivers whose volumes it covers"),
     rule_at(".proves", "self.proves.class == 'Storage' || size(self.proves.drivers) == 0",
@@ -250,9 +249,6 @@ pub struct Proves {
     /// For Storage: CSI drivers whose volumes are covered. A storage provider knows its own.
     #[schemars(schema_with = "schema::csi_drivers")]
     pub drivers: Vec<String>,
-    /// For a podTemplate: its exit code 0 is believed although nobody reads back. If the pod is wrong, two nodes write
-    /// to one volume.
-    pub without_read_back: bool,
     /// For Power: whether the machine can be off and still keep what it had in memory (hibernated, saved to disk).
     /// Impossible: off is off. Possible: a machine that was found off proves nothing; it does if it was seen running right
     /// before it was switched off. Left out: Impossible for native drivers, Possible for everything else, as clouds and
@@ -264,7 +260,7 @@ pub struct Proves {
 
 impl Default for Proves {
     fn default() -> Self {
-        Self { class: ProvesClass::None, drivers: Vec::new(), without_read_back: false, hibernation: None }
+        Self { class: ProvesClass::None, drivers: Vec::new(), hibernation: None }
     }
 }
 

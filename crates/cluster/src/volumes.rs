@@ -27,6 +27,11 @@ pub(crate) struct PodVolume {
     pub(crate) attachable: bool,
 }
 
+/// The attachment's object for a volume on a node.
+pub(crate) fn attachment_name(handle: &str, driver: &str, node: &str) -> String {
+    format!("csi-{}", crate::sha256::hex(format!("{handle}{driver}{node}").as_bytes()))
+}
+
 /// The CSI volumes of a pod; nothing if one of its claims is not bound yet.
 pub(crate) fn of_pod(store: &Store, pod: &Value) -> Option<Vec<PodVolume>> {
     let mut volumes = Vec::new();

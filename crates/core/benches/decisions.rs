@@ -78,6 +78,7 @@ fn cluster(policy: &Policy, now: Tick) -> Snapshot {
             ready: if down { Ready::Unknown } else { Ready::True },
             lease_silent: down,
             last_renewal: Some(ago(if down { 30 } else { 5 })),
+            back_since: None,
             workload: Some(WorkloadView { statefulset_pods: 3, single_writer_pods: 1 }),
             witnesses: vec![WitnessView {
                 kind: WitnessKind::KubeletPort,

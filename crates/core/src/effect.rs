@@ -154,6 +154,9 @@ pub struct DeviceCall {
     pub action: Action,
     /// Checked immediately before sending.
     pub send_before: Tick,
+    /// Off, for a device that cannot tell off from hibernated: asked once more immediately before sending, and sent only if it
+    /// says on. Otherwise nobody could tell afterwards whether we switched the machine off or it went to sleep by itself.
+    pub only_if_on: bool,
 }
 
 /// A series of reads.

@@ -130,7 +130,7 @@ impl Fence {
 
     /// A name that no proof of this fence has.
     pub fn next_proof(&self) -> ProofId {
-        let number = self.proofs.iter().map(|proof| proof.id().number + 1).max().unwrap_or(0);
+        let number = self.proofs.iter().map(|proof| proof.id().number.saturating_add(1)).max().unwrap_or(0);
         ProofId { attempt: self.attempt, number }
     }
 
@@ -143,7 +143,7 @@ impl Fence {
 
     /// The beginning of a step, with a call number of its own.
     pub fn first_run(&self) -> Run {
-        Run { call: self.calls + 1, ..Run::default() }
+        Run { call: self.calls.saturating_add(1), ..Run::default() }
     }
 
     /// Whether any effect was ever intended: then the fence cannot just go away.

@@ -139,19 +139,18 @@ pub fn take(ledger: Option<&Ledger>, policy_uid: &Uid, fence: &Uid, entry: Entry
     let Some(ledger) = ledger.filter(|ledger| ledger.is_for(policy_uid)) else {
         return Take::Missing;
     };
+    let mut next = ledger.clone();
     match ledger.entries.get(fence) {
         Some(known) if known.grant >= entry.grant => return Take::Already,
         // One that was never given back takes up no more room when it becomes the next.
         Some(_) => {}
-        None => {
-            if let Some(full) = ledger.full(None, entry.control_plane, budget)
-                && !planted::is(Bug::BudgetFromCache)
-            {
-                return Take::Full(full);
-            }
-        }
+        None => match ledger.full(None, entry.control_plane, budget) {
+            // A bug on purpose: a cache shows the ledger as it was before the others took their slots.
+            Some(_) if planted::is(Bug::BudgetFromCache) => next.entries.clear(),
+            Some(full) => return Take::Full(full),
+            None => {}
+        },
     }
-    let mut next = ledger.clone();
     next.entries.insert(fence.clone(), entry);
     next.grants.insert(0, Span::ZERO);
     Take::Write(next.aged(Span::ZERO, budget))

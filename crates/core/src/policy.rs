@@ -2,6 +2,7 @@
 //!
 //! Made once from the object (`resolve`); from here on no value can be missing or out of range.
 
+use palisade_api::names::{self, labels};
 use palisade_api::selector::LabelSelector;
 
 use crate::ident::{DriverName, ProviderName, Uid};
@@ -162,7 +163,7 @@ pub struct StorageGates {
 pub struct Kdump {
     /// Look for dump notifications.
     pub enabled: bool,
-    /// How long to wait for the first one, from the failure on.
+    /// How long to wait for the first one, from the failure on (`kdump.wait`).
     pub wait_for_start: Span,
     /// How long after the last one a dump counts as running.
     pub running_for: Span,
@@ -233,7 +234,7 @@ impl Default for Policy {
         Self {
             uid: Uid::default(),
             mode: Mode::Enforce,
-            request_namespaces: vec!["palisade-system".to_owned()],
+            request_namespaces: vec![names::SYSTEM_NAMESPACE.to_owned()],
             exclusions: Exclusions { selectors: Vec::new(), honour_peers: true },
             grace: Span::ZERO,
             startup_quiet: Span::secs(60),
@@ -256,9 +257,9 @@ impl Default for Policy {
 
 impl Default for ReleasePolicy {
     fn default() -> Self {
-        let yes = |key: &str| (key.to_owned(), "true".to_owned());
+        let yes = |key: &str| (key.to_owned(), labels::FENCED_VALUE.to_owned());
         Self {
-            opt_in: vec![yes("palisade.dev/fenced"), yes("storageos.com/fenced")],
+            opt_in: vec![yes(labels::FENCED), yes(labels::STORAGEOS_FENCED)],
             opt_in_required: true,
             pace: None,
             respect_pdb: false,

@@ -87,6 +87,12 @@ impl Watched {
         self.stint.total()
     }
 
+    /// Goes on with what this process knows, unless the status says more: another replica may have watched for longer.
+    #[must_use]
+    pub fn met_by(self, status: Self) -> Self {
+        if status.total() > self.total() { status } else { Self { written: status.written, ..self } }
+    }
+
     /// How much a restart would lose.
     pub fn unwritten(&self) -> Span {
         self.total() - self.written

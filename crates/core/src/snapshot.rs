@@ -53,6 +53,8 @@ pub struct NodeView {
     pub late_since: Option<Tick>,
     /// When this process last saw the lease move; `None`: not since it started, so the silence is older than we are.
     pub last_renewal: Option<Tick>,
+    /// When the lease moved again after it had been silent; `None`: it has not been silent under our eyes.
+    pub back_since: Option<Tick>,
     /// What runs there, if it was listed.
     pub workload: Option<WorkloadView>,
     /// Storage as the node itself is seen to use it.

@@ -25,7 +25,7 @@
 //! **Limits** (printed with each result): how often each fault, crash, handover and outside act happens. Within them the
 //! exploration is exhaustive; `PALISADE_MODEL=full` widens them. One operator decides at a time and the other one may take over
 //! at any point, with the old one's requests still under way; `handovers` bounds how often. Not modelled: kubelets that list
-//! from a lagging API server (the documented exception), driver fencing.
+//! from a lagging API server (the documented exception), driver fencing, a person who confirms, a kernel dump that proves.
 //!
 //! **Mutations.** A shell that breaks its contract in one way. Each has to be caught, with the promise that it breaks.
 #![allow(

@@ -12,11 +12,11 @@ use palisade_api::fence::NodeFenceStatus;
 use palisade_core::automaton::TRANSITIONS;
 use palisade_core::effect::{Effect, NodeChange};
 use palisade_core::fence::{
-    Detach, End, Fence, IsolationKind, IsolationState, Phase, ReleaseState, Slot, StatusWord, StepWord,
+    Detach, End, Fence, IsolationKind, IsolationState, Phase, ReleaseState, Run, Slot, StatusWord, StepWord,
 };
-use palisade_core::ident::Uid;
-use palisade_core::observe::{CallId, Deletion, LedgerSeen, NodeSeen, Observations, ReadId};
-use palisade_core::prove::{Class, Judged, Proof, judge_for};
+use palisade_core::ident::{PodRef, Uid};
+use palisade_core::observe::{Access, CallId, Deletion, LedgerSeen, Mount, NodeSeen, Observations, ReadId};
+use palisade_core::prove::{Class, Judged, Proof, Scope, judge_for};
 use palisade_core::reason::automaton::FailReason;
 use palisade_core::settings::Action;
 use palisade_core::time::Span;
@@ -218,6 +218,65 @@ proptest! {
         }
     }
 
+    /// I2: whatever is marked or removed, each volume that it could write to is out of the node's reach by a proof in force, or
+    /// will be before its removal by a driver that fences.
+    #[test]
+    fn what_is_let_go_is_covered((setup, events) in walks()) {
+        let mut walk = Walk::new(setup);
+        for event in events {
+            walk.happen(event);
+            let (before, decision) = walk.step();
+            for effect in &decision.effects {
+                let (pod, removes) = match effect {
+                    Effect::MarkPod(mark) => (mark.pod(), false),
+                    Effect::RemovePod(remove) => (remove.pod(), true),
+                    _ => continue,
+                };
+                if let Some(open) = uncovered(&before.fence, pod, &walk.seen, removes) {
+                    prop_assert!(false, "{open} of {pod} is within reach: {effect:?}\n{:#?}", before.fence);
+                }
+            }
+        }
+    }
+
+    /// Whatever numbers a record holds, a step comes to an end.
+    #[test]
+    fn no_number_on_record_is_too_large((setup, events) in walks(), at in 0_usize..100, call in any::<u32>()) {
+        let mut walk = Walk::new(setup);
+        for (turn, event) in events.into_iter().enumerate() {
+            if turn == at {
+                for numbers in [u32::MAX, call] {
+                    largest_numbers(&mut walk.state.fence, numbers);
+                    walk.step();
+                }
+            }
+            walk.happen(event);
+            walk.step();
+        }
+    }
+
+    /// And whatever numbers stand in a status, it is read or refused.
+    #[test]
+    fn no_number_in_a_status_is_too_large((setup, events) in walks(), number in any::<u32>(), time in any::<i64>()) {
+        let mut walk = Walk::new(setup);
+        for event in events {
+            walk.happen(event);
+            walk.step();
+        }
+        let fence = &walk.state.fence;
+        let mut status = NodeFenceStatus::default();
+        durable::write(fence, &mut status);
+        (status.attempt, status.calls, status.restarts, status.grant) = (number, number, u32::MAX, number);
+        status.waited_millis = time;
+        if let Some(run) = &mut status.run {
+            (run.level, run.method, run.tries, run.rounds, run.call) = (number, u32::MAX, number, number, u32::MAX);
+        }
+        if let Ok(read) = durable::read(&fence.uid, &fence.node, &status) {
+            walk.state.fence = read;
+            walk.step();
+        }
+    }
+
     /// I3: nothing is cut off, marked or removed by a fence that has no slot on record.
     #[test]
     fn nothing_is_done_without_a_slot((setup, events) in walks()) {
@@ -234,6 +293,48 @@ proptest! {
             let held = fence.slot == Slot::Held && walk.seen.ledger == LedgerSeen::Present { grant: fence.grant };
             prop_assert!(!acts || held, "{:?}", decision.effects);
         }
+    }
+}
+
+/// A volume that the pod could write to and that the node can still reach.
+fn uncovered(fence: &Fence, pod: &PodRef, seen: &Observations, removes: bool) -> Option<String> {
+    let proofs: Vec<&Proof> = fence.proofs_in_force().collect();
+    if proofs.iter().any(|proof| matches!(proof.class(), Class::Power | Class::Confirmed | Class::Kdump)) {
+        return None;
+    }
+    let seen_pod = seen.pods.iter().flatten().find(|other| other.pod == *pod)?;
+    let release = fence.releases.iter().find(|release| release.pod == *pod)?;
+    for mount in &seen_pod.mounts {
+        let Mount::Claim { volume: Some(name), read_only: false } = mount else { continue };
+        let Some(volume) = seen.volumes.get(name) else { return Some(name.to_string()) };
+        let fenced = proofs.iter().any(|proof| match (proof.class(), proof.scope()) {
+            (Class::Storage, Scope::Provider(provider)) => volume.provider.as_ref() == Some(provider),
+            (Class::Storage, Scope::Drivers(drivers)) => {
+                volume.driver.as_ref().is_some_and(|driver| drivers.contains(driver))
+            }
+            (Class::Storage | Class::Driver, Scope::Volume(name)) => volume.name == *name,
+            _ => false,
+        });
+        let to_come = !removes && release.basis.unpublish().contains(&volume.name);
+        let guarded = release.basis.guard();
+        if !fenced && !to_come && !guarded && volume.access != Access::ReadOnlyMany {
+            return Some(volume.name.to_string());
+        }
+    }
+    None
+}
+
+fn largest_numbers(fence: &mut Fence, number: u32) {
+    (fence.attempt, fence.calls, fence.restarts, fence.grant) = (number, number, number, number);
+    for release in &mut fence.releases {
+        release.group = number;
+    }
+    let large = Run { level: number, method: number, tries: number, rounds: number, call: number, seen_running: false };
+    match &mut fence.phase {
+        Phase::Isolating(run) | Phase::PoweringOff(run) | Phase::PoweringOn(run) | Phase::Recovering(run) => {
+            *run = large;
+        }
+        Phase::New | Phase::Isolated { .. } | Phase::Returning | Phase::Final(_) | Phase::Failed { .. } => {}
     }
 }
 

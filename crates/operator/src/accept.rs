@@ -8,11 +8,13 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::ObjectReference;
 use kube::api::{Api, ApiResource, DynamicObject, ObjectMeta, Patch, PatchParams};
-use palisade_api::conditions::{ACCEPTED, Condition, LEDGER_READY, OBSERVING, Truth};
+use palisade_api::conditions::{
+    ACCEPTED, Condition, LEDGER_READY, NOT_CARRIED_OUT, NOT_UNDERSTOOD, NOT_USABLE, OBSERVING, Truth,
+};
 use palisade_api::{FenceConfig, FencePolicy, FenceTemplate, NodeRemedy};
 use palisade_core::ident::Uid;
 use palisade_core::pace::pause;
-use palisade_core::resolve::accept::{Accepted, acceptance};
+use palisade_core::resolve::accept::{Standing, acceptance};
 use palisade_core::resolve::policy;
 use palisade_core::time::{Span, Tick};
 use serde_json::{Value, json};
@@ -30,9 +32,6 @@ const SETTLE: Span = Span::secs(3);
 const AT_LEAST: Span = Span::mins(10);
 /// How many characters a condition's message may have.
 const LONGEST: usize = 1024;
-
-/// Why something is not accepted that can be read and cannot be used.
-const NOT_USABLE: &str = "NotUsable";
 
 /// When to look.
 #[derive(Debug, Default)]
@@ -113,8 +112,11 @@ pub(crate) struct Word {
     about: ObjectReference,
     status: Value,
     /// What people are told: that it can no longer be used, or can be again.
-    told: Option<(Tone, String)>,
+    told: Option<Told>,
 }
+
+/// What people are told, and its reason.
+type Told = (Tone, String, String);
 
 /// What has to be said of everything that is understood.
 fn words(view: &View, observes: bool, now: Timestamp) -> Vec<Word> {
@@ -128,23 +130,23 @@ fn words(view: &View, observes: bool, now: Timestamp) -> Vec<Word> {
         let Some(object) = view.configs.get(*name) else { continue };
         let status = object.status.clone().unwrap_or_default();
         let nodes = Some((status.nodes, accepted.nodes));
-        words.extend(word(object, &status.conditions, vec![Wanted::accepted(accepted)], nodes, now));
+        words.extend(word(object, &status.conditions, vec![Wanted::accepted(&accepted.standing)], nodes, now));
     }
     for (name, accepted) in &all.templates {
         let Some(object) = view.templates.get(*name) else { continue };
         let known = object.status.clone().unwrap_or_default().conditions;
-        words.extend(word(object, &known, vec![Wanted::accepted(accepted)], None, now));
+        words.extend(word(object, &known, vec![Wanted::accepted(&accepted.standing)], None, now));
     }
     for (name, accepted) in &all.remedies {
         let Some(object) = view.remedies.get(*name) else { continue };
         let status = object.status.clone().unwrap_or_default();
         let nodes = Some((status.nodes, accepted.nodes));
-        words.extend(word(object, &status.conditions, vec![Wanted::accepted(accepted)], nodes, now));
+        words.extend(word(object, &status.conditions, vec![Wanted::accepted(&accepted.standing)], nodes, now));
     }
     if let Some(object) = &view.policy {
         let problem = policy(Uid::default(), &object.spec).err().map(|why| why.to_string());
         let known = object.status.clone().unwrap_or_default().conditions;
-        let accepted = Wanted::accepted(&Accepted { problem, nodes: 0 });
+        let accepted = Wanted::accepted(&Standing::of(problem));
         words.extend(word(object, &known, vec![accepted, ledger_ready(object), observing(observes)], None, now));
     }
     words
@@ -178,12 +180,13 @@ struct Wanted {
 }
 
 impl Wanted {
-    fn accepted(accepted: &Accepted) -> Self {
-        let (holds, reason, message) = match &accepted.problem {
-            None => (true, "Accepted", String::new()),
-            Some(problem) => (false, NOT_USABLE, problem.chars().take(LONGEST).collect()),
+    fn accepted(standing: &Standing) -> Self {
+        let (holds, reason, message) = match standing {
+            Standing::Usable => (true, ACCEPTED, ""),
+            Standing::NotUsable(problem) => (false, NOT_USABLE, problem.as_str()),
+            Standing::InPart(parts) => (false, NOT_CARRIED_OUT, parts.as_str()),
         };
-        Self { type_: ACCEPTED, holds, reason, message }
+        Self { type_: ACCEPTED, holds, reason, message: message.chars().take(LONGEST).collect() }
     }
 
     /// The condition, which keeps its time for as long as its status stays.
@@ -226,13 +229,13 @@ fn word<K: kube::Resource<DynamicType = ()>>(
 }
 
 /// What people are told of a condition that is new or says something else.
-fn told(known: &[Condition], next: &Condition) -> Option<(Tone, String)> {
+fn told(known: &[Condition], next: &Condition) -> Option<Told> {
     let before = known.iter().find(|known| known.type_ == next.type_);
     let refused = |condition: &Condition| condition.type_ == ACCEPTED && condition.status == Truth::False;
     match (before.filter(|before| refused(before)), refused(next)) {
         (Some(before), true) if before.message == next.message => None,
-        (_, true) => Some((Tone::Warning, next.message.clone())),
-        (Some(_), false) => Some((Tone::Normal, "it can be used again".to_owned())),
+        (_, true) => Some((Tone::Warning, next.reason.clone(), next.message.clone())),
+        (Some(_), false) => Some((Tone::Normal, next.reason.clone(), "it can be used as it stands".to_owned())),
         (None, false) => None,
     }
 }
@@ -253,7 +256,7 @@ fn not_understood(bad: &NotUnderstood, now: Timestamp) -> Option<Word> {
         status: Truth::False,
         observed_generation: None,
         last_transition_time: now,
-        reason: "NotUnderstood".to_owned(),
+        reason: NOT_UNDERSTOOD.to_owned(),
         message: bad.why.chars().take(LONGEST).collect(),
     };
     Some(Word { about, status: json!({ "conditions": [condition] }), told: None })
@@ -268,10 +271,9 @@ pub(crate) async fn write(context: Context, hold: Hold, words: Vec<Word>) -> New
             Err(late) => Err(late.0),
         };
         match (said, word.told) {
-            (Ok(()), Some((tone, message))) => {
+            (Ok(()), Some((tone, reason, message))) => {
                 let (news, _) = tokio::sync::mpsc::unbounded_channel();
-                let reason = if tone == Tone::Warning { NOT_USABLE } else { "Accepted" };
-                events::tell(&context, &news, word.about, tone, reason, &message).await;
+                events::tell(&context, &news, word.about, tone, &reason, &message).await;
             }
             (Ok(()), None) => {}
             (Err(why), _) => {
@@ -296,4 +298,32 @@ async fn say(context: &Context, word: &Word) -> kube::Result<()> {
     let patch = Patch::Merge(json!({ "metadata": { "uid": word.about.uid }, "status": word.status }));
     objects.patch_status(word.about.name.as_deref().unwrap_or_default(), &PatchParams::default(), &patch).await?;
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn condition(standing: &Standing) -> Condition {
+        Wanted::accepted(standing).beside(&[], Some(1), Timestamp::UNIX_EPOCH)
+    }
+
+    #[test]
+    fn what_is_carried_out_only_in_part_is_not_called_accepted_and_people_are_told_which() {
+        let parts = condition(&Standing::InPart("gone.second: `repair` is not tried".to_owned()));
+        assert_eq!((parts.status, parts.reason.as_str()), (Truth::False, "NotCarriedOut"));
+        assert_eq!(parts.message, "gone.second: `repair` is not tried");
+        let told = told(&[], &parts).unwrap();
+        assert_eq!(told, (Tone::Warning, "NotCarriedOut".to_owned(), parts.message.clone()));
+    }
+
+    #[test]
+    fn people_are_told_once_and_again_when_it_is_put_right() {
+        let wrong = condition(&Standing::NotUsable("no template".to_owned()));
+        let right = condition(&Standing::Usable);
+        assert_eq!(told(std::slice::from_ref(&wrong), &wrong), None);
+        let better = told(&[wrong], &right).unwrap();
+        assert_eq!((better.0, better.1.as_str()), (Tone::Normal, "Accepted"));
+        assert_eq!(told(&[], &right), None);
+    }
 }

@@ -92,6 +92,12 @@ impl Executor {
             for plug in &call.plugs {
                 let plug = plug_name(plug);
                 self.belongs(&*device, plug, target.identity).await?;
+                if call.only_if_on && device.state(plug).await? != PowerState::On {
+                    return Err(Failure::Refused(format!(
+                        "{} was on when the fence began and is not any more; off was not sent, since nobody could tell it from sleep",
+                        self.node
+                    )));
+                }
                 device.command(plug, command, &permit).await?;
             }
             Ok(())

@@ -24,6 +24,7 @@ mod beside;
 mod bookkeeping;
 mod clock;
 mod context;
+mod deadline;
 mod decided;
 mod detect;
 mod effects;

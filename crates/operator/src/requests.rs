@@ -94,7 +94,8 @@ impl Requests {
                     let next = match known {
                         // Time that was watched since the last write is in memory only.
                         Some(known) if known.life == read.life => {
-                            Request { waited: known.waited, ended_for: known.ended_for, ..read }
+                            let waited = known.waited.met_by(read.waited);
+                            Request { waited, ended_for: known.ended_for.met_by(read.ended_for), ..read }
                         }
                         Some(_) | None => read,
                     };

@@ -95,6 +95,7 @@ fn node_view(name: &NodeName, scene: Scene<'_>) -> Option<NodeView> {
         lease_silent: track.lease_silent(name, sight, now),
         late_since: track.late_since(name, sight, now),
         last_renewal: track.memory.lease.last_renewal(),
+        back_since: track.memory.lease.back_since(),
         workload: workloads.on(name, now),
         storage: Vec::new(),
         kdump: None,

@@ -21,8 +21,9 @@ use tokio::task::JoinHandle;
 use self::network::Network;
 use self::process::{Process, Strings, ahead};
 use self::reach::{Bmcs, Kubelets};
+use self::sights::Sight;
 use self::watchdog::Watchdog;
-use crate::world::Needs;
+use crate::world::{Look, Needs};
 
 /// The embedded cluster, and the operators that run in it.
 pub struct Embedded {
@@ -142,6 +143,12 @@ impl Embedded {
     /// Lets time pass.
     pub async fn run_for(&self, seconds: u64) {
         self.cluster.run_for(Duration::from_secs(seconds)).await;
+    }
+
+    /// Lets time pass until something is so; says how long that took, or nothing if it did not come to it in time.
+    /// Somebody looks after every write and every event.
+    pub async fn look_until(&self, limit: Duration, mut so: impl FnMut(&dyn Look) -> bool) -> Option<Duration> {
+        self.cluster.run_until(limit, |cluster| so(&Sight(cluster))).await
     }
 
     /// The operators that share this node's fate.

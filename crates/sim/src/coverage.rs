@@ -17,7 +17,7 @@ use palisade_core::vet::GateName;
 use crate::faults::Fault;
 
 /// What can become of a request on the wire.
-const WIRE: &[&str] = &["unreachable", "answered", "reply-lost"];
+const WIRE: &[&str] = &["unreachable", "answered", "reply-lost", "hangs"];
 
 /// What the seeds cannot reach yet, and why. A key may end in `*`.
 const NOT_YET: &[(&str, &str)] = &[

@@ -23,6 +23,7 @@ impl<W> Heard<W> {
             Course::Unreachable => ("unreachable", "never arrived".to_owned()),
             Course::Answered(code) => ("answered", format!("was answered {code} on the way")),
             Course::ReplyLost => ("reply-lost", "was served, and the answer is lost".to_owned()),
+            Course::Hangs => ("hangs", "was served, and nobody ever answers".to_owned()),
         };
         self.trace.reached(format!("wire/{key}"));
         let name = call.key.as_ref().map(|key| format!(" {}", key.name)).unwrap_or_default();

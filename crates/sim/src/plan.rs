@@ -35,6 +35,8 @@ pub struct Losses {
     pub replies: u64,
     /// Requests that are answered with 500, 503 or 429.
     pub errors: u64,
+    /// Requests that are served, and never answered.
+    pub hangs: u64,
     /// Watches that break with an event.
     pub broken: u64,
     /// The longest latency in milliseconds.
@@ -86,6 +88,7 @@ impl Plan {
                 replies: dice.below(30),
                 errors: dice.below(20),
                 broken: dice.below(5),
+                hangs: dice.below(4),
                 latency: 5 + dice.below(300),
             };
         }

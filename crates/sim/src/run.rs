@@ -13,7 +13,7 @@ use crate::coming::{Coming, Next};
 use crate::heard::Heard;
 use crate::listen::Listener;
 use crate::moment::{self, Moment};
-use crate::oracle::Oracle;
+use crate::oracle::{Oracle, secrets};
 use crate::plan::Plan;
 use crate::stage;
 use crate::strike::{Scene, operator};
@@ -65,6 +65,7 @@ pub fn simulate_planted(seed: u64, bug: palisade_core::planted::Bug) -> Report {
 /// `first` is called in the thread of the run, before anything else.
 fn judged(seed: u64, last: Option<u64>, first: impl FnOnce() + Copy + Send + 'static) -> Report {
     let mut report = on_its_own(seed, last, true, first);
+    report.broken.extend(secrets::told(&report.lines));
     if !report.unexplained.is_empty() && report.broken.is_empty() {
         // Kubernetes alone lets two nodes write in some worlds. If it does not do so here, it was us after all.
         let alone = on_its_own(seed, None, false, first);
@@ -147,7 +148,7 @@ async fn tell(
     }
     stage::make_workloads(&cluster)?;
     let mut coming = Coming::new(plan);
-    let mut scene = Scene { world: &mut world, wire, plan, oracle, frozen: Vec::new() };
+    let mut scene = Scene { world: &mut world, wire, plan, oracle, frozen: Vec::new(), dark_since: None };
     loop {
         let next = coming.next(&cluster, &acts, scene.next_thaw()).await;
         scene.thaw_due();

@@ -38,6 +38,8 @@ pub(crate) struct Scene<'a> {
     pub(crate) oracle: &'a Oracle,
     /// Operators that stand still, and when they go on.
     pub(crate) frozen: Vec<(Duration, String)>,
+    /// Since when the API server is away.
+    pub(crate) dark_since: Option<Duration>,
 }
 
 impl Scene<'_> {
@@ -65,6 +67,8 @@ impl Scene<'_> {
             }
             Fault::KubeletCatchesUp(node) => cluster.kubelet_lists_from(node, None),
             Fault::Suspend(node) => cluster.suspend(node),
+            // A device that cannot tell sleep from off says nothing more once it was seen on and is told off: see decisions.md.
+            Fault::Hibernate(node) if told_off(&cluster, node) => {}
             Fault::Hibernate(node) => cluster.hibernate(node),
             Fault::WakeUp(node) => cluster.resume(node),
             Fault::Bmc(node, behaviour) => cluster.bmc(node).set(behaviour.clone()),
@@ -101,6 +105,18 @@ impl Scene<'_> {
             }
             Fault::PolicyAgain => policy_again(&cluster, self.plan),
             Fault::EditPolicy(what) => edit_policy(&cluster, &edit(what)),
+            Fault::CrashOperator(_) | Fault::RestartOperator(_) | Fault::FreezeOperator(..) | Fault::SetClock(..) => {
+                self.strike_operator(fault).await;
+            }
+            Fault::Blackout(_) | Fault::FreezeWatches(_) | Fault::Reorder(..) | Fault::OldServer(_) => {
+                self.strike_wire(fault);
+            }
+        }
+    }
+
+    async fn strike_operator(&mut self, fault: &Fault) {
+        let cluster = self.world.cluster.clone();
+        match fault {
             Fault::CrashOperator(number) => {
                 let name = self.replica(*number);
                 self.world.crash(&name);
@@ -121,13 +137,25 @@ impl Scene<'_> {
                 self.frozen.push((until, name));
             }
             Fault::SetClock(number, time, back) => self.world.set_clock(&self.replica(*number), *time, *back),
+            _ => {}
+        }
+    }
+
+    /// What goes wrong on the way to the API server and back.
+    fn strike_wire(&mut self, fault: &Fault) {
+        let cluster = self.world.cluster.clone();
+        match fault {
             Fault::Blackout(time) => {
                 self.wire.go_dark(*time);
+                self.oracle.freeze_watches(cluster.elapsed() + *time);
                 if *time > OUTAGE {
                     self.oracle.go_blind(cluster.elapsed() + *time);
                 }
             }
-            Fault::FreezeWatches(time) => self.wire.freeze(*time),
+            Fault::FreezeWatches(time) => {
+                self.wire.freeze(*time);
+                self.oracle.freeze_watches(cluster.elapsed() + *time);
+            }
             Fault::Reorder(what, time) => {
                 let kind = match what {
                     Watched::Nodes => Some(Kind::NODE),
@@ -139,8 +167,15 @@ impl Scene<'_> {
                 if let Some(kind) = kind {
                     self.wire.lag(kind, *time);
                 }
+                if matches!(what, Watched::Nodes | Watched::Leases) {
+                    self.oracle.freeze_watches(cluster.elapsed() + *time);
+                }
             }
-            Fault::OldServer(time) => self.wire.grow_old(cluster.api().revision(), *time),
+            Fault::OldServer(time) => {
+                self.wire.grow_old(cluster.api().revision(), *time);
+                self.oracle.freeze_watches(cluster.elapsed() + *time);
+            }
+            _ => {}
         }
     }
 
@@ -168,12 +203,22 @@ impl Scene<'_> {
         operator(number % self.plan.operators.max(1))
     }
 
-    fn daemon(&self, daemon: Daemon, is: DaemonState) {
+    fn daemon(&mut self, daemon: Daemon, is: DaemonState) {
         self.world.cluster.set_daemon(daemon, is);
         if daemon == Daemon::ApiServer {
             match is {
-                DaemonState::Running => self.wire.light(),
-                DaemonState::Paused | DaemonState::Down => self.wire.stay_dark(),
+                DaemonState::Running => {
+                    self.wire.light();
+                    let now = self.world.cluster.elapsed();
+                    self.oracle.freeze_watches(now);
+                    if self.dark_since.take().is_some_and(|since| now > since + OUTAGE) {
+                        self.oracle.go_blind(now);
+                    }
+                }
+                DaemonState::Paused | DaemonState::Down => {
+                    self.wire.stay_dark();
+                    self.dark_since.get_or_insert(self.world.cluster.elapsed());
+                }
             }
         }
     }
@@ -218,6 +263,13 @@ impl Scene<'_> {
             say(cluster, &node, "resume");
         }
     }
+}
+
+/// Whether the machine was seen on, by a device that cannot tell sleep from off, and is being told off.
+fn told_off(cluster: &Cluster, node: &str) -> bool {
+    let kind = cluster.api().kind(names::GROUP, "NodeFence");
+    let fence = kind.and_then(|kind| cluster.api().get(&Key::cluster(kind, node)));
+    fence.is_some_and(|fence| fence.pointer("/status/run/seenRunning").and_then(Value::as_bool) == Some(true))
 }
 
 /// Whether a fence looks after the node; one that an admin stopped leaves it to people.

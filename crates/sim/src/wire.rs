@@ -141,6 +141,8 @@ impl Wire for Lossy {
                 Course::Answered([500, 503, 429][usize::try_from(throw % 3).unwrap_or(0)])
             } else if throw < losses.lost + losses.errors + losses.replies {
                 Course::ReplyLost
+            } else if throw < losses.lost + losses.errors + losses.replies + losses.hangs {
+                Course::Hangs
             } else {
                 Course::Served
             };

@@ -23,8 +23,8 @@ use crate::{
         "proofs.scope: Power, Confirmed, Kdump and Network are about the Node; Storage and Driver about Volumes, Drivers or Providers"),
 ]))]
 pub struct Proof {
-    /// Unique in the fence, over all attempts.
-    #[schemars(schema_with = "schema::label_name")]
+    /// Unique in the fence, over all attempts: `a`, the attempt, `-`, and a number in it.
+    #[schemars(schema_with = "schema::proof_id")]
     pub id: String,
     /// Power, Storage, Driver, Network, Confirmed (by a person) or Kdump.
     pub class: ProofClass,
@@ -37,7 +37,7 @@ pub struct Proof {
     #[schemars(schema_with = "schema::message")]
     pub evidence: String,
     /// The attempt that it belongs to.
-    #[schemars(range(min = 0))]
+    #[schemars(range(min = 0, max = schema::MOST))]
     pub attempt: u32,
     /// UID of the NodeFence that it belongs to.
     #[serde(rename = "fenceUID")]

@@ -36,8 +36,8 @@ pub struct ReleaseRecord {
     #[serde(rename = "podUID")]
     #[schemars(schema_with = "schema::uid")]
     pub pod_uid: String,
-    /// Pods that share a claim have the same group and are released together.
-    #[schemars(length(min = 1, max = 64))]
+    /// Pods that share a claim have the same group, a number, and are released together.
+    #[schemars(schema_with = "schema::group")]
     pub group: String,
     /// The pod's volumes, as `volumesInUse` spells them.
     #[serde(default)]
@@ -144,7 +144,7 @@ fn volumes(_: &mut SchemaGenerator) -> Schema {
 }
 
 fn proof_ids(make: &mut SchemaGenerator) -> Schema {
-    json_schema!({ "type": "array", "items": schema::label_name(make), "maxItems": 16 })
+    json_schema!({ "type": "array", "items": schema::proof_id(make), "maxItems": 16 })
 }
 
 fn detached_volumes(_: &mut SchemaGenerator) -> Schema {

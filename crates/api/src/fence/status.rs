@@ -67,7 +67,7 @@ pub struct NodeFenceStatus {
     /// The same in one word: New, Isolating, Isolated, PoweringOff, PoweringOn, Returning, Recovering, Final or Failed.
     pub phase: FencePhase,
     /// Counts the starts of the flow. Proofs and Jobs belong to one attempt.
-    #[schemars(range(min = 0))]
+    #[schemars(range(min = 0, max = schema::MOST))]
     pub attempt: u32,
     /// The level that is at work, counted from 0.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -81,7 +81,7 @@ pub struct NodeFenceStatus {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub run: Option<RunRecord>,
     /// The newest call of this fence, over all attempts: recorded before each call, so that a lost reply is known to be one.
-    #[schemars(range(min = 0))]
+    #[schemars(range(min = 0, max = schema::MOST))]
     pub calls: u32,
     /// A boot for which a person or a dump vouched, and that then showed life: nobody can vouch for it again.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -92,10 +92,10 @@ pub struct NodeFenceStatus {
     /// An admin stopped it: only what is half done is finished.
     pub stopped: bool,
     /// How often the current step was tried again.
-    #[schemars(range(min = 0))]
+    #[schemars(range(min = 0, max = schema::MOST))]
     pub retries: u32,
     /// How often the whole flow was started again.
-    #[schemars(range(min = 0))]
+    #[schemars(range(min = 0, max = schema::MOST))]
     pub restarts: u32,
     /// How long the fence has been in its phase, counting only time in which an operator watched.
     #[schemars(range(min = 0))]
@@ -103,13 +103,13 @@ pub struct NodeFenceStatus {
     /// Held: it has a slot in the ledger of the FencePolicy. None: it has not, and nothing may be done.
     pub slot: Slot,
     /// The number of the slot that it has or had last; the ledger's entry carries it, so that an old entry is known as one.
-    #[schemars(range(min = 0))]
+    #[schemars(range(min = 0, max = schema::MOST))]
     pub grant: u32,
     /// Whom this attempt is about, read live at its start.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub incarnation: Option<Incarnation>,
     /// The value of spec.admin.resume that was acted upon.
-    #[schemars(range(min = 0, max = 1_000_000))]
+    #[schemars(range(min = 0, max = schema::MOST))]
     pub observed_resume: u32,
     /// Jobs of this fence that may still run.
     #[schemars(schema_with = "jobs")]
@@ -194,13 +194,13 @@ pub struct RunRecord {
     #[schemars(range(min = 0, max = 16))]
     pub method: u32,
     /// How often this method was tried before.
-    #[schemars(range(min = 0))]
+    #[schemars(range(min = 0, max = schema::MOST))]
     pub tries: u32,
     /// How often the whole step was tried before.
-    #[schemars(range(min = 0))]
+    #[schemars(range(min = 0, max = schema::MOST))]
     pub rounds: u32,
     /// The number of its call.
-    #[schemars(range(min = 0))]
+    #[schemars(range(min = 0, max = schema::MOST))]
     pub call: u32,
     /// The machine was seen running before it was switched off.
     #[serde(default)]

@@ -14,7 +14,10 @@ pub struct Exclusions {
     /// Nodes with these labels are never fenced; left out, none are excluded this way.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub node_selector: Option<LabelSelector>,
-    /// Whether the skip, pause and exclude marks of Cluster API, medik8s and Metal3 count.
+    /// Whether a node is left alone that others have marked: the skip, pause and exclude marks of Cluster API, medik8s,
+    /// Deckhouse and kube-fencing; the drain taints of maintenance operators; the taints of the cluster autoscaler and of
+    /// Karpenter on nodes that they remove; a reboot by kured, and a change by the machine-config-operator, under way.
+    /// The annotation palisade.dev/maintenance counts in any case.
     pub honour_peer_annotations: bool,
 }
 
@@ -34,13 +37,11 @@ pub struct Quiet {
     /// unreachable, so whatever is still silent after 60 s is not just unseen. (oVirt waits 300 s, because its one engine
     /// is also the one that restarts; here a standby has been watching all the time.)
     pub startup: Span,
-    /// How long after a fence the same node is left alone.
-    pub between_fences: Span,
 }
 
 impl Default for Quiet {
     fn default() -> Self {
-        Self { startup: Span::from_secs(60), between_fences: Span::from_mins(3) }
+        Self { startup: Span::from_secs(60) }
     }
 }
 
@@ -185,10 +186,13 @@ impl Default for StorageGates {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Kdump {
-    /// How long power-off waits for a dump that has been seen to end; 0s does not wait.
+    /// How long after a failure a dump has to begin before the node is fenced; 0s: nobody waits for one. A dump that has begun
+    /// holds the fence until nothing was heard of it for 90s. This version does not listen for dumps yet: all that the wait
+    /// does is to delay.
     pub wait: Span,
     /// Whether a dump counts as a proof that the workload has stopped. Its packets are not authenticated: anybody on
-    /// the network could say so. Evidence only, by default.
+    /// the network could say so. Evidence only, by default. This version does not listen for dumps yet, so none proves
+    /// anything.
     pub proves: bool,
 }
 

@@ -62,7 +62,7 @@ pub struct LedgerEntry {
     /// Whether the node belongs to the control plane.
     pub control_plane: bool,
     /// Which of the fence's slots this is: a fence that failed gives its slot back and takes another to try again.
-    #[schemars(range(min = 1))]
+    #[schemars(range(min = 1, max = schema::MOST))]
     pub grant: u32,
 }
 

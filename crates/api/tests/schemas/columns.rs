@@ -40,6 +40,28 @@ fn every_column_leads_to_a_field_of_its_type() {
     }
 }
 
+/// An API server shows the first match of a path and leaves out the others.
+#[test]
+fn no_column_leads_to_more_than_one_value() {
+    for kind in kinds() {
+        for column in columns(&kind) {
+            let path = column["jsonPath"].as_str().unwrap();
+            assert!(!path.contains('*') && !path.contains(".."), "{} {path}", kind.name);
+        }
+    }
+}
+
+#[test]
+fn every_kind_that_is_accepted_shows_it() {
+    for kind in kinds() {
+        let tells = kind.schema["properties"]["status"]["properties"]["conditions"]["description"].as_str();
+        if tells.is_some_and(|text| text.contains("Accepted")) {
+            let shows = |column: &Value| column["jsonPath"] == ".status.conditions[?(@.type=='Accepted')].status";
+            assert!(columns(&kind).any(shows), "{}", kind.name);
+        }
+    }
+}
+
 #[test]
 fn every_condition_in_a_column_is_a_known_one() {
     let known = [

@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::{
     create::Options,
     metadata,
-    status::Status,
+    status::{Cause, Status},
     store::{Actor, Key, Object, Store},
     update::Part,
 };
@@ -50,6 +50,12 @@ impl Store {
         // A patch that took the version away did not mean any version: a patch is always about what is there now.
         if metadata::text(&new, "resourceVersion").is_empty() {
             metadata::copy(&old, &mut new, "resourceVersion");
+        }
+        // An update names the UID as a precondition (409); a patch that would change it breaks a rule (422).
+        let (uid, asked) = (metadata::uid(&old), metadata::uid(&new));
+        if !asked.is_empty() && asked != uid {
+            let cause = Cause::invalid("metadata.uid", &Value::from(asked), "field is immutable");
+            return Err(Status::invalid(&definition, &key.name, vec![cause]));
         }
         self.update(by, key, part, new, options)
     }

@@ -77,10 +77,13 @@ impl Server {
         match fate.course {
             Course::Unreachable => return Err(io::ErrorKind::ConnectionRefused.into()),
             Course::Answered(code) => return Ok(refused(&Status::from_code(code))),
-            Course::Served | Course::ReplyLost => {}
+            Course::Served | Course::ReplyLost | Course::Hangs => {}
         }
         let answer = asked.serve(self, fate.view, &parts, &body).await;
         pause(fate.back).await;
+        if fate.course == Course::Hangs {
+            return std::future::pending().await;
+        }
         if fate.course == Course::ReplyLost {
             return Err(io::ErrorKind::ConnectionReset.into());
         }
@@ -213,7 +216,12 @@ impl tower::Service<Request<kube::client::Body>> for Connection {
         async move {
             let (parts, body) = request.into_parts();
             let body = body.collect_bytes().await?;
-            Ok(server.handle(actor, parts, body).await?)
+            // What was sent is on its way, whatever becomes of its sender.
+            match tokio::spawn(async move { server.handle(actor, parts, body).await }).await {
+                Ok(answer) => Ok(answer?),
+                Err(why) if why.is_panic() => std::panic::resume_unwind(why.into_panic()),
+                Err(why) => Err(why.into()),
+            }
         }
         .boxed()
     }

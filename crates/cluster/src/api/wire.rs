@@ -40,18 +40,20 @@ pub struct Guard {
     pub uid: bool,
     /// It names the object's version.
     pub version: bool,
+    /// It deletes at once, without a time to end.
+    pub at_once: bool,
 }
 
 impl Guard {
     /// What the body of a request insists on. A JSON patch is not looked into: nobody here sends one that destroys.
     pub(crate) fn of(verb: Verb, body: &[u8]) -> Self {
-        let insists = || serde_json::from_slice::<Insists>(body).unwrap_or_default();
-        let names = match verb {
-            Verb::Delete => insists().preconditions,
-            Verb::Update | Verb::Patch => insists().metadata,
+        let insists: Insists = match verb {
+            Verb::Delete | Verb::Update | Verb::Patch => serde_json::from_slice(body).unwrap_or_default(),
             Verb::Get | Verb::List | Verb::Watch | Verb::Create | Verb::DeleteCollection => return Self::default(),
         };
-        names.map_or_else(Self::default, |names| Self { uid: names.uid.is_some(), version: names.version.is_some() })
+        let names = if verb == Verb::Delete { insists.preconditions } else { insists.metadata }.unwrap_or_default();
+        let at_once = insists.grace == Some(0);
+        Self { uid: names.uid.is_some(), version: names.version.is_some(), at_once }
     }
 }
 
@@ -60,6 +62,8 @@ impl Guard {
 struct Insists {
     preconditions: Option<Names>,
     metadata: Option<Names>,
+    #[serde(rename = "gracePeriodSeconds")]
+    grace: Option<i64>,
 }
 
 #[derive(Default, Deserialize)]
@@ -101,6 +105,8 @@ pub enum Course {
     Answered(u16),
     /// It is served, and the answer is lost: the caller sees a broken connection and knows nothing.
     ReplyLost,
+    /// It is served, and no answer ever comes, nor does the connection break: the caller waits for as long as it likes.
+    Hangs,
 }
 
 /// What an API server knows. Writes are always committed to the truth.

@@ -57,7 +57,13 @@ impl Actor for AttachDetach {
     fn notice(&mut self, change: &Change) -> bool {
         match change.key.kind {
             // Every event of a Node counts, whoever wrote it and whatever changed: that is what makes it look again.
-            Kind::NODE => self.nodes.add(change.key.clone()),
+            Kind::NODE => {
+                if change.old.is_none() {
+                    // A Node that is made anew knows nothing of what is attached: upstream writes it down again.
+                    self.unreported.insert(Name::from(&*change.key.name));
+                }
+                self.nodes.add(change.key.clone())
+            }
             Kind::POD => self.desired.notice_pod(change),
             Kind::PERSISTENT_VOLUME_CLAIM => self.desired.has_open_ends(),
             _ => true,
@@ -268,11 +274,6 @@ impl AttachDetach {
         let timeout = attached.unwanted_since.map(|since| since + MAX_WAIT_FOR_UNMOUNT).filter(|due| *due > now);
         if self.desired.wants(place) { retry } else { [retry, timeout].into_iter().flatten().min() }
     }
-}
-
-/// The attachment's object for a volume on a node.
-pub(crate) fn attachment_name(handle: &str, driver: &str, node: &str) -> String {
-    format!("csi-{}", crate::sha256::hex(format!("{handle}{driver}{node}").as_bytes()))
 }
 
 fn place_of(volume: &PodVolume, pod: &serde_json::Value) -> Place {

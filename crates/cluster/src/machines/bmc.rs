@@ -176,8 +176,15 @@ impl BmcNetwork {
         Self { truth, clock }
     }
 
-    /// Asks a BMC. A caller that does not wait for the answer does not undo what the request did.
+    /// Asks a BMC. What was sent is on its way, whatever becomes of its sender.
     pub async fn call(&self, request: Request<Bytes>) -> Result<Response<Bytes>, NoRoute> {
+        let host = host_of(&request);
+        let network = self.clone();
+        let answer = tokio::spawn(async move { network.carry(request).await });
+        answer.await.unwrap_or(Err(NoRoute { host }))
+    }
+
+    async fn carry(&self, request: Request<Bytes>) -> Result<Response<Bytes>, NoRoute> {
         let host = host_of(&request);
         let Some((node, behaviour)) = self.find(&host) else { return self.no_route(host).await };
         let blink = self.truth.act(|world| world.dice.millis(10, 30));

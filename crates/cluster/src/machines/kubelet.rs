@@ -29,8 +29,9 @@ use crate::{
     api::{Change, Key, Kind, Object, metadata},
     clock::micros,
     nature::{Actor, Ctx, Hears, fetch},
-    objects::{self, items, text},
+    objects::{self, flag, items, text},
     truth::{Daemon, DaemonState, Event, Name, What},
+    volumes::attachment_name,
 };
 
 /// `nodeLeaseDurationSeconds`; renewed after a quarter of it.
@@ -258,11 +259,22 @@ impl Kubelet {
         self.exits = around.exits;
     }
 
-    /// What the attach/detach controller says is attached, by a live read.
+    /// What the attach/detach controller says is attached, and what an attachment says is, both by live reads: before it mounts,
+    /// upstream's kubelet waits for the one and asks for the other.
     fn attached(&self, ctx: &Ctx<'_>) -> BTreeSet<String> {
         let node = ctx.api.get(&self.key());
         let volumes = node.iter().flat_map(|node| items(node, "/status/volumesAttached"));
-        volumes.map(|volume| text(volume, "/name").to_owned()).collect()
+        let names = volumes.map(|volume| text(volume, "/name"));
+        names.filter(|name| self.is_attached(name, ctx)).map(str::to_owned).collect()
+    }
+
+    fn is_attached(&self, unique: &str, ctx: &Ctx<'_>) -> bool {
+        let Some((driver, handle)) = unique.strip_prefix("kubernetes.io/csi/").and_then(|name| name.split_once('^'))
+        else {
+            return false;
+        };
+        let name = attachment_name(handle, driver, &self.home.node);
+        ctx.api.get(&Key::cluster(Kind::VOLUME_ATTACHMENT, &name)).is_some_and(|found| flag(&found, "/status/attached"))
     }
 
     /// Looks at the node's status when its turn has come, and posts it if it has something to say.

@@ -81,8 +81,12 @@ async fn a_patch_may_insist_on_a_version_and_on_a_uid() {
     assert_eq!(status.code, 409);
     let other = json!({"metadata": {"uid": "somebody-else", "labels": {"a": "b"}}});
     let status = refusal(world.nodes().patch("n1", &PatchParams::default(), &Patch::Merge(other)).await);
-    assert_eq!(status.code, 409);
-    assert!(status.message.contains("Precondition failed: UID in precondition: somebody-else"), "{}", status.message);
+    assert_eq!(status.code, 422);
+    assert!(
+        status.message.contains("metadata.uid: Invalid value: \"somebody-else\": field is immutable"),
+        "{}",
+        status.message
+    );
     let right = json!({"metadata": {"uid": node.uid(), "resourceVersion": node.resource_version(),
         "labels": {"a": "b"}}});
     world.nodes().patch("n1", &PatchParams::default(), &Patch::Merge(right)).await.unwrap();

@@ -49,7 +49,7 @@ pub(super) fn failed(turn: &Turn<'_>, at: StepWord, _why: &FailReason) -> Next {
 
 /// A bug on purpose: a proof out of nothing.
 fn released_all_the_same(turn: &Turn<'_>) -> Option<Next> {
-    let fence = Fence { restarts: turn.fence.restarts + 1, ..turn.fence.next_attempt() };
+    let fence = Fence { restarts: turn.fence.restarts.saturating_add(1), ..turn.fence.next_attempt() };
     let crate::observe::NodeSeen::There(node) = &turn.seen.node else { return None };
     let boot = node.boot()?.clone();
     let target = crate::ident::Incarnation { node: fence.node.clone(), uid: node.uid.clone(), boot };

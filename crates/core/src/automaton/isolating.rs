@@ -3,7 +3,7 @@
 use super::{Next, Turn, go};
 use crate::fence::{Fence, IsolationKind, IsolationState, Phase, Run, SinceMark, StepWord};
 use crate::isolate::{RunNext, enter, run_cut_off};
-use crate::observe::{Memory, NodeSeen};
+use crate::observe::{CallId, Memory, NodeSeen};
 use crate::prove::{Class, LifeSigns, Proof, ReadPath, Verified, dumping, person_said};
 use crate::reason::automaton::{FailReason, MoveReason};
 use crate::recover::returned;
@@ -18,8 +18,12 @@ pub(super) fn isolating(turn: &Turn<'_>, memory: &mut Memory, run: Run) -> Next 
         return next;
     }
     let sent = memory.sent.is_some_and(|(call, _)| call.attempt == fence.attempt);
+    // A try that another process wrote down and that nobody has begun is none yet.
+    let again = run.tries > 0 || run.rounds > 0 || run.level > 0;
+    let begun = memory.sent.is_some_and(|(call, _)| call == CallId::of(fence.attempt, &run));
+    let free = if again { !begun } else { !fence.power_sent && !sent };
     // A healthy node is not shot, unless pods of it already run elsewhere on the word of a proof that was lost.
-    if returned(turn.seen) && !fence.power_sent && !sent && !fence.released_any() {
+    if returned(turn.seen) && free && !fence.released_any() {
         return Next::Record(go(fence, Phase::Returning), MoveReason::HealthyAgain);
     }
     let plan = &turn.seen.settings.isolation;

@@ -235,7 +235,7 @@ fn slot(turn: &Turn<'_>) -> Option<Next> {
         return None;
     }
     match fence.slot {
-        Slot::None => Some(take_slot(turn, fence.grant + 1)),
+        Slot::None => Some(take_slot(turn, fence.grant.saturating_add(1))),
         Slot::Held => held_slot(turn),
     }
 }

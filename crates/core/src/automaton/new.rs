@@ -26,7 +26,7 @@ pub(super) fn new(turn: &Turn<'_>, memory: &Memory) -> Next {
     };
     if fence.slot == Slot::None && matches!(seen.ledger, LedgerSeen::Present { grant } if grant > fence.grant) {
         // A slot that was taken is on record before anything else is decided: only then can it be given back.
-        return take_slot(turn, fence.grant + 1);
+        return take_slot(turn, fence.grant.saturating_add(1));
     }
     // A restart of a flow that has left traces goes on: what it protects must not be forgotten over a closed gate.
     if !fence.left_traces() {
@@ -42,7 +42,7 @@ pub(super) fn new(turn: &Turn<'_>, memory: &Memory) -> Next {
         }
     }
     match (fence.slot, seen.ledger) {
-        (Slot::None, _) => return take_slot(turn, fence.grant + 1),
+        (Slot::None, _) => return take_slot(turn, fence.grant.saturating_add(1)),
         // Nothing was done under it, so it is given up on paper first: no later ledger may be built with it in it.
         (Slot::Held, LedgerSeen::Absent) => {
             return Next::Record(Fence { slot: Slot::None, ..fence.clone() }, MoveReason::SlotLost);

@@ -35,8 +35,8 @@ pub(super) fn returning(turn: &Turn<'_>) -> Next {
         // Before the node posts anything: its first status from here on tells which boot is the old one.
         return Next::Look;
     }
-    if fence.isolated_by(IsolationKind::Power) && !returned(seen) {
-        // Stopped, or somebody else's doing: a machine is never left off without a word.
+    if fence.isolated_by(IsolationKind::Power) && (!returned(seen) || several_feeds(fence)) {
+        // Stopped, or somebody else's doing: a machine is never left off without a word, nor on one feed of two.
         return switch_on(fence);
     }
     if fence.isolated_by(IsolationKind::Network) && !returned(seen) && seen.admin.resume {
@@ -57,6 +57,11 @@ pub(super) fn returning(turn: &Turn<'_>) -> Next {
         }
         Some(why) => Next::Wait(WaitReason::AwaitingReturn { why: why.to_string() }, Some(turn.now + Span::secs(5))),
     }
+}
+
+/// Whether more than one device was to cut the machine's power: it may run, and one of its feeds may be off.
+fn several_feeds(fence: &Fence) -> bool {
+    fence.isolations.iter().filter(|isolation| isolation.kind == IsolationKind::Power).count() > 1
 }
 
 /// How much longer a machine that we switched off has to be seen well before that is believed. What shows it well now may be from
@@ -190,7 +195,7 @@ pub(super) fn recovering(turn: &Turn<'_>, memory: &mut Memory, run: Run) -> Next
             RunNext::Wait(wait) => Next::Wait(wait, Some(turn.now + seen.settings.send_window)),
             RunNext::Advance(next, why) => Next::Record(go(fence, Phase::Recovering(next)), why),
             RunNext::Succeeded(_) => {
-                let next = Run { level: done, method: 0, tries: 0, call: run.call + 1, ..run };
+                let next = Run { level: done, method: 0, tries: 0, call: run.call.saturating_add(1), ..run };
                 Next::Record(go(fence, Phase::Recovering(next)), MoveReason::NextMethod { level: done, method: 0 })
             }
             RunNext::Exhausted(why) => fail(fence, StepWord::Recovery, why),
@@ -243,7 +248,9 @@ pub(super) fn lift(
         RunNext::Advance(next, why) => {
             Next::Record(go(fence, phase(Run { level: run.level, method: run.method, ..next })), why)
         }
-        RunNext::Succeeded(_) => lifted(fence, isolation, phase(Run { call: run.call + 1, tries: 0, ..run })),
+        RunNext::Succeeded(_) => {
+            lifted(fence, isolation, phase(Run { call: run.call.saturating_add(1), tries: 0, ..run }))
+        }
         RunNext::Exhausted(why) => fail(fence, StepWord::Recovery, why),
     }
 }

@@ -62,6 +62,8 @@ pub struct LeaseMemory {
     seen: Option<SeenLease>,
     changed: Tick,
     moved: Option<Tick>,
+    /// When it moved again after it had missed two renewals.
+    back: Option<Tick>,
     /// Whether the lease was watched for an earlier Node of this name, and how it was last seen then.
     watched_before: bool,
     before: Option<SeenLease>,
@@ -115,11 +117,17 @@ impl LeaseMemory {
     pub fn observe(&mut self, seen: Option<SeenLease>, now: Tick) {
         let sign = |lease: &SeenLease| (lease.holder.clone(), lease.renewed.clone());
         if self.seen.as_ref().map(sign) != seen.as_ref().map(sign) {
+            let silent = now.since(self.changed);
             self.changed = now;
             // What is seen for the first time has not moved under our eyes; what comes back has.
             let other_than_before = self.before.as_ref().map(sign) != seen.as_ref().map(sign);
             let moved = !self.is_unseen() || (self.watched_before && other_than_before);
             self.moved = moved.then_some(now);
+            let seconds = self.seen.as_ref().and_then(|lease| lease.seconds).unwrap_or(0);
+            let two = Span::secs(u64::try_from(seconds).unwrap_or(0) / 2);
+            if moved && two > Span::ZERO && silent > two {
+                self.back = Some(now);
+            }
         }
         self.seen = seen;
     }
@@ -140,6 +148,11 @@ impl LeaseMemory {
     /// When this process last saw the lease move, for the snapshot; `None`: not since it started.
     pub fn last_renewal(&self) -> Option<Tick> {
         self.moved
+    }
+
+    /// When it moved again after a silence, for the snapshot.
+    pub fn back_since(&self) -> Option<Tick> {
+        self.back
     }
 
     /// How long the lease has been silent, or why that cannot be told.
@@ -214,7 +227,7 @@ impl Silence {
 
     /// When the next renewal will be missing.
     fn next(self) -> Tick {
-        self.began + self.interval.times(self.missed + 1)
+        self.began + self.interval.times(self.missed.saturating_add(1))
     }
 }
 

@@ -170,5 +170,5 @@ fn follow(mut course: Course, rule: &RemedyRule, finding: &Finding, sight: Sight
     }
     let remedy = rung.remedy.clone();
     let why = RemedyReason::NextDue { rule: name, remedy, watched, period };
-    (Some(begun(rule, course.begun + 1, sight, now)), Due::Run { rung: rung.clone(), why })
+    (Some(begun(rule, course.begun.saturating_add(1), sight, now)), Due::Run { rung: rung.clone(), why })
 }

@@ -204,8 +204,14 @@ fn await_off(
 
 /// The method has succeeded: the next one, or the level's proofs.
 fn passed(plan: &Plan, run: Run, fence: &Fence, memory: &mut Memory, seen: &Observations, now: Tick) -> RunNext {
-    if plan.method(run.level, run.method + 1).is_some() {
-        let next = Run { method: run.method + 1, tries: 0, call: run.call + 1, seen_running: false, ..run };
+    if plan.method(run.level, run.method.saturating_add(1)).is_some() {
+        let next = Run {
+            method: run.method.saturating_add(1),
+            tries: 0,
+            call: run.call.saturating_add(1),
+            seen_running: false,
+            ..run
+        };
         return RunNext::Advance(next, MoveReason::NextMethod { level: next.level, method: next.method });
     }
     let (plugs, stable_off) = plugs_up_to(plan, run);
@@ -253,18 +259,18 @@ fn scope_of(class: Class, configured: &Scope) -> Scope {
 
 /// The method has failed: again, the next level, the whole step again, or no more.
 fn failed(plan: &Plan, run: Run, method: &Method, why: FailReason) -> RunNext {
-    let call = run.call + 1;
+    let call = run.call.saturating_add(1);
     if run.tries < method.retries {
-        let next = Run { tries: run.tries + 1, call, ..run };
+        let next = Run { tries: run.tries.saturating_add(1), call, ..run };
         return RunNext::Advance(next, MoveReason::MethodRetried { method: method.name.clone(), tries: next.tries });
     }
-    let level = run.level + 1;
+    let level = run.level.saturating_add(1);
     if plan.method(level, 0).is_some() {
         let next = Run { level, method: 0, tries: 0, call, seen_running: false, ..run };
         return RunNext::Advance(next, MoveReason::NextLevel { level, failed: why });
     }
     if run.rounds < plan.retries {
-        let rounds = run.rounds + 1;
+        let rounds = run.rounds.saturating_add(1);
         let next = Run { level: 0, method: 0, tries: 0, call, rounds, seen_running: false };
         return RunNext::Advance(next, MoveReason::StepRetried { rounds, failed: why });
     }
@@ -370,6 +376,7 @@ fn send(run: Run, method: &Method, fence: &Fence, memory: &mut Memory, seen: &Ob
                 plugs: method.plugs.clone(),
                 action: method.action,
                 send_before: now + seen.settings.send_window,
+                only_if_on: run.seen_running,
             };
             Sent::Next(RunNext::Do(vec![Effect::CallDevice(call)], waiting))
         }
@@ -455,7 +462,7 @@ fn judge_level(plan: &Plan, run: Run, reads: &[PlugRead]) -> Judged {
     let judged = judge(reads, &plugs, stable_off);
     let methods = plan.levels.get(run.level as usize).map_or(&[][..], |level| &level.methods);
     let of_power = |method: &&Method| method.action == Action::CutOff && method.proves == Some(Class::Power);
-    let (done, to_come) = methods.split_at(methods.len().min(run.method as usize + 1));
+    let (done, to_come) = methods.split_at(methods.len().min((run.method as usize).saturating_add(1)));
     let machine: Vec<Plug> =
         done.iter().filter(|method| of_power(method) && method.path != ReadPath::Declared).flat_map(plugs_of).collect();
     if machine.is_empty() || to_come.iter().any(|method| of_power(&method)) {
@@ -467,7 +474,7 @@ fn judge_level(plan: &Plan, run: Run, reads: &[PlugRead]) -> Judged {
 /// The plugs of all methods of the level up to this one, that can be read, and the longest of their times.
 fn plugs_up_to(plan: &Plan, run: Run) -> (Vec<Plug>, Span) {
     let methods = plan.levels.get(run.level as usize).map_or(&[][..], |level| &level.methods);
-    let done = methods.iter().take(run.method as usize + 1);
+    let done = methods.iter().take((run.method as usize).saturating_add(1));
     let read: Vec<&Method> =
         done.filter(|method| method.action == Action::CutOff && method.path != ReadPath::Declared).collect();
     let over = read.iter().map(|method| method.stable_off).max().unwrap_or_default();

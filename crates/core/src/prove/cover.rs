@@ -74,7 +74,12 @@ pub fn cover(fence: &Fence, pod: &PodSeen, seen: &Observations) -> Coverage {
         Err(why) => return Coverage::Missing(why),
     };
     let network = proofs.iter().find(|proof| proof.class() == Class::Network);
-    if let (Some(network), Ok(mut basis), false) = (network, storage_basis(&proofs, &volumes), volumes.is_empty()) {
+    // A volume without a claim may hang on a fabric that no switch port cuts and no provider of ours fences; so may a path of the
+    // host. The pod lane says which.
+    let claims_only = !pod.mounts.iter().any(|mount| matches!(mount, Mount::HostPath | Mount::InlineNetwork));
+    if let (Some(network), Ok(mut basis), false, true) =
+        (network, storage_basis(&proofs, &volumes), volumes.is_empty(), claims_only)
+    {
         // Neither network nor storage: what is left is the node's own disk, which nobody else reads.
         basis.proofs.insert(network.id());
         return Coverage::Node(basis);

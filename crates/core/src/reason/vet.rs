@@ -49,6 +49,7 @@ reasons! {
         // storm
         ObserverSuspect { size: u32 } => "all {size} nodes of the cluster are down at once: it is likelier that we are blind than that all of them died; check the operator's and the API server's network",
         StormBrake { domain: String, down: u32, size: u32, allowed: u32 } => "{down} of {size} nodes are down in {domain}, {allowed} are allowed: so many at once look like a network or power fault that fencing would make worse; repair it, or raise the limit",
+        OthersReturning { domain: String, returning: u32, down: u32, size: u32, allowed: u32 } => "{returning} nodes of {domain} have come back a moment ago, beside {down} of {size} that are down ({allowed} are allowed): what kept them away is ending, and the others get the time to come back too",
         OthersUnheard { domain: String, unheard: u32, down: u32, size: u32, allowed: u32 } => "only one renewal is missing, and {unheard} other nodes of {domain} have not been heard since, beside {down} of {size} that are down ({allowed} are allowed): they may have died together, and are asked now; without an answer the second missing renewal decides",
         WholeDomainDown { domain: String, size: u32 } => "all {size} nodes of {domain} are down while others live: a switch is likelier to have failed than every machine; repair it, or set wholeDomain to Fence if the domain really is gone",
 

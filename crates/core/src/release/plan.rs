@@ -10,7 +10,7 @@ use super::lanes::{Lane, may_go};
 use crate::fence::{Fence, Release, ReleaseState};
 use crate::ident::{AttachmentRef, PodRef, VolumeName};
 use crate::observe::{Deletion, Observations, Owner, PodSeen};
-use crate::prove::Basis;
+use crate::prove::{Basis, Scope};
 use crate::reason::release::KeepReason;
 
 /// What may go now, and what stays.
@@ -35,6 +35,44 @@ pub struct Kept {
 pub const PODS_ON_RECORD: u32 = 250;
 /// How many volumes, and how many attachments, the record of one pod holds.
 pub const VOLUMES_ON_RECORD: u32 = 16;
+/// How many proofs the record of one fence holds. Each volume that a driver has to fence gets one.
+const PROOFS_ON_RECORD: u32 = 32;
+
+/// What the record of a fence has room for.
+struct Room {
+    pods: u32,
+    proofs: u32,
+    /// Volumes whose driver is going to prove something, or has.
+    promised: BTreeSet<VolumeName>,
+}
+
+impl Room {
+    fn left_by(fence: &Fence) -> Self {
+        let promised: BTreeSet<VolumeName> =
+            fence.releases.iter().flat_map(|release| release.basis.unpublish().iter().cloned()).collect();
+        let proven =
+            |volume: &&VolumeName| fence.proofs.iter().any(|proof| *proof.scope() == Scope::Volume((*volume).clone()));
+        let to_come = promised.iter().filter(|volume| !proven(volume)).count();
+        Self {
+            pods: PODS_ON_RECORD.saturating_sub(count(fence.releases.len())),
+            proofs: PROOFS_ON_RECORD.saturating_sub(count(fence.proofs.len() + to_come)),
+            promised,
+        }
+    }
+
+    /// Volumes of these bases that need a proof of their own, and have none yet.
+    fn more(&self, bases: &[Basis]) -> BTreeSet<VolumeName> {
+        let volumes = bases.iter().flat_map(|basis| basis.unpublish().iter().cloned());
+        volumes.filter(|volume| !self.promised.contains(volume)).collect()
+    }
+
+    fn take(&mut self, pods: usize, bases: &[Basis]) {
+        let more = self.more(bases);
+        self.pods = self.pods.saturating_sub(count(pods));
+        self.proofs = self.proofs.saturating_sub(count(more.len()));
+        self.promised.extend(more);
+    }
+}
 
 /// Plans the release of everything on the node that has no release yet.
 pub fn plan(fence: &Fence, pods: &[PodSeen], seen: &Observations) -> ReleasePlan {
@@ -44,10 +82,10 @@ pub fn plan(fence: &Fence, pods: &[PodSeen], seen: &Observations) -> ReleasePlan
     for (index, group) in group_of.iter().enumerate() {
         members.entry(*group).or_default().push(index);
     }
-    let mut next_group = fence.releases.iter().map(|release| release.group + 1).max().unwrap_or(0);
+    let mut next_group = fence.releases.iter().map(|release| release.group.saturating_add(1)).max().unwrap_or(0);
     let mut pace_left = pace_left(seen);
     let attached = attached(seen);
-    let mut room = PODS_ON_RECORD.saturating_sub(count(fence.releases.len()));
+    let mut room = Room::left_by(fence);
     let mut plan = ReleasePlan::default();
     for indexes in members.values() {
         let group: Vec<&PodSeen> = indexes.iter().map(|index| &pods[*index]).collect();
@@ -56,14 +94,14 @@ pub fn plan(fence: &Fence, pods: &[PodSeen], seen: &Observations) -> ReleasePlan
             plan.kept.extend(held.map(|pod| Kept { pod: pod.pod.clone(), why: KeepReason::HeldByFinalizer }));
             continue;
         }
-        match judge_group(fence, &group, seen, &attached, pace_left, room) {
+        match judge_group(fence, &group, seen, &attached, pace_left, &room) {
             Ok(bases) => {
                 pace_left = pace_left.map(|left| left.saturating_sub(count(group.len())));
-                room = room.saturating_sub(count(group.len()));
+                room.take(group.len(), &bases);
                 // Who joins a group that is on its way goes with it, or the group would be removed without it.
                 let joins = group.iter().find_map(|pod| started.get(&pod.pod.uid).copied());
                 let number = joins.unwrap_or(next_group);
-                next_group = next_group.max(number + 1);
+                next_group = next_group.max(number.saturating_add(1));
                 let fresh = group.iter().zip(bases).filter(|(pod, _)| !started.contains_key(&pod.pod.uid));
                 plan.start.extend(fresh.map(|(pod, basis)| intend(pod, number, basis, seen, &attached)));
             }
@@ -84,7 +122,7 @@ fn judge_group(
     seen: &Observations,
     attached: &Attached<'_>,
     pace_left: Option<u32>,
-    room: u32,
+    room: &Room,
 ) -> Result<Vec<Basis>, Vec<Kept>> {
     let judged: Vec<Result<(Lane, Basis), KeepReason>> = group.iter().map(|pod| may_go(fence, pod, seen)).collect();
     let holder = group.iter().zip(&judged).find(|(_, judged)| judged.is_err()).map(|(pod, _)| pod.pod.to_string());
@@ -99,17 +137,27 @@ fn judge_group(
         let keep = |pod: &&PodSeen| Kept { pod: pod.pod.clone(), why: KeepReason::Paced { limit } };
         return Err(group.iter().map(keep).collect());
     }
-    if let Some(limit) = beyond_the_record(group, seen, attached, room) {
+    let bases: Vec<Basis> = judged.into_iter().flatten().map(|(_, basis)| basis).collect();
+    if let Some(limit) = beyond_the_record(group, &bases, seen, attached, room) {
         let keep = |pod: &&PodSeen| Kept { pod: pod.pod.clone(), why: KeepReason::TooMuchToRecord { limit } };
         return Err(group.iter().map(keep).collect());
     }
-    Ok(judged.into_iter().flatten().map(|(_, basis)| basis).collect())
+    Ok(bases)
 }
 
 /// I5: what does not fit into the record could not be intended there, so it is not done.
-fn beyond_the_record(group: &[&PodSeen], seen: &Observations, attached: &Attached<'_>, room: u32) -> Option<u32> {
-    if count(group.len()) > room {
+fn beyond_the_record(
+    group: &[&PodSeen],
+    bases: &[Basis],
+    seen: &Observations,
+    attached: &Attached<'_>,
+    room: &Room,
+) -> Option<u32> {
+    if count(group.len()) > room.pods {
         return Some(PODS_ON_RECORD);
+    }
+    if count(room.more(bases).len()) > room.proofs {
+        return Some(PROOFS_ON_RECORD);
     }
     let too_many = |pod: &&PodSeen| {
         let volumes: BTreeSet<_> = super::volumes_of(pod, seen).collect();

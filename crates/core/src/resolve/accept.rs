@@ -1,23 +1,42 @@
 //! Resolve / accept: whether a FenceConfig, a FenceTemplate or a NodeRemedy can be used as it stands, for its `Accepted` condition.
 //!
 //! Promise: what would hold a fence in the night (a template that is missing, a node without its plug, two configs of one priority)
-//! is said by the object that has to be put right, as soon as it is there.
+//! is said by the object that has to be put right, as soon as it is there. A remedy that asks for more than is done says so.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use palisade_api::config::FenceConfigSpec;
 use palisade_api::remedy::NodeRemedySpec;
 
+use super::remedy::not_carried_out;
 use super::{Problem, Templates, Wanted, config_for, selects, settings};
 use crate::ident::NodeName;
 
 /// What is said of one object.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Accepted {
-    /// Why it cannot be used, if so.
-    pub problem: Option<String>,
+    /// Whether it can be used.
+    pub standing: Standing,
     /// For how many nodes it counts.
     pub nodes: u32,
+}
+
+/// Whether an object can be used as it stands.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Standing {
+    /// It can.
+    Usable,
+    /// It cannot, for this reason.
+    NotUsable(String),
+    /// It is used, but for these parts, which nobody carries out yet.
+    InPart(String),
+}
+
+impl Standing {
+    /// By its problem, if it has one.
+    pub fn of(problem: Option<String>) -> Self {
+        problem.map_or(Self::Usable, Self::NotUsable)
+    }
 }
 
 /// What is said of every config, template and remedy, by name.
@@ -58,14 +77,23 @@ pub fn acceptance<'a>(
         }
     }
     let count = |name: &str| used.get(name).copied().unwrap_or(0);
-    let config = |name: &&'a str| Accepted { problem: problems.of("FenceConfig", name), nodes: count(name) };
-    let template = |name: &&'a str| Accepted { problem: problems.of("FenceTemplate", name), nodes: 0 };
-    let remedy = |spec: &NodeRemedySpec| Accepted { problem: None, nodes: watched(spec, nodes) };
+    let standing = |kind: &str, name: &str| Standing::of(problems.of(kind, name));
+    let config = |name: &&'a str| Accepted { standing: standing("FenceConfig", name), nodes: count(name) };
+    let template = |name: &&'a str| Accepted { standing: standing("FenceTemplate", name), nodes: 0 };
+    let remedy = |spec: &NodeRemedySpec| Accepted { standing: of_remedy(spec), nodes: watched(spec, nodes) };
     Acceptance {
         configs: configs.keys().map(|name| (*name, config(name))).collect(),
         templates: templates.keys().map(|name| (*name, template(name))).collect(),
         remedies: remedies.iter().map(|(name, spec)| (*name, remedy(spec))).collect(),
     }
+}
+
+fn of_remedy(spec: &NodeRemedySpec) -> Standing {
+    let parts = not_carried_out(spec);
+    if parts.is_empty() {
+        return Standing::Usable;
+    }
+    Standing::InPart(format!("this version does not carry out all of it: {}", parts.join("; ")))
 }
 
 fn watched(spec: &NodeRemedySpec, nodes: &Nodes<'_>) -> u32 {
@@ -129,12 +157,19 @@ powerManagement: { levels: [{ name: bmc, methods: [{ name: bmc, template: bmc }]
         acceptance(&nodes, &configs.iter().copied().collect(), templates, &remedies.iter().copied().collect())
     }
 
+    fn problem(accepted: &Accepted) -> &str {
+        match &accepted.standing {
+            Standing::NotUsable(problem) => problem,
+            other => panic!("{other:?}"),
+        }
+    }
+
     #[test]
     fn a_config_without_its_template_says_so_for_all_its_nodes() {
         let metal = config();
         let accepted = &look(&[("metal", &metal)], &Templates::new(), &[]).configs["metal"];
         assert_eq!(accepted.nodes, 2);
-        let problem = accepted.problem.clone().unwrap();
+        let problem = problem(accepted);
         assert!(problem.starts_with("FenceConfig/metal powerManagement"), "{problem}");
         assert!(problem.contains("there is no FenceTemplate `bmc`"), "{problem}");
         assert!(problem.ends_with("(and so for 1 more nodes)"), "{problem}");
@@ -145,7 +180,7 @@ powerManagement: { levels: [{ name: bmc, methods: [{ name: bmc, template: bmc }]
         let (metal, bmc) = (config(), serde_saphyr::from_str("{}").unwrap());
         let all = look(&[("metal", &metal)], &Templates::from([("bmc", &bmc)]), &[]);
         for accepted in [&all.configs["metal"], &all.templates["bmc"]] {
-            let problem = accepted.problem.clone().unwrap();
+            let problem = problem(accepted);
             assert!(problem.starts_with("FenceTemplate/bmc: give exactly one of"), "{problem}");
         }
     }
@@ -155,7 +190,7 @@ powerManagement: { levels: [{ name: bmc, methods: [{ name: bmc, template: bmc }]
         let (one, other) = (config(), config());
         let accepted = look(&[("one", &one), ("other", &other)], &Templates::new(), &[]).configs;
         for name in ["one", "other"] {
-            let problem = accepted[name].problem.clone().unwrap();
+            let problem = problem(&accepted[name]);
             assert!(problem.contains("only one can count"), "{name}: {problem}");
             assert_eq!(accepted[name].nodes, 0);
         }
@@ -166,8 +201,8 @@ powerManagement: { levels: [{ name: bmc, methods: [{ name: bmc, template: bmc }]
         let nobody = serde_saphyr::from_str("nodeNames: [n99]").unwrap();
         let bmc = serde_saphyr::from_str("{}").unwrap();
         let all = look(&[("nobody", &nobody)], &Templates::from([("bmc", &bmc)]), &[]);
-        assert_eq!(all.configs["nobody"], Accepted { problem: None, nodes: 0 });
-        assert_eq!(all.templates["bmc"], Accepted { problem: None, nodes: 0 });
+        assert_eq!(all.configs["nobody"], Accepted { standing: Standing::Usable, nodes: 0 });
+        assert_eq!(all.templates["bmc"], Accepted { standing: Standing::Usable, nodes: 0 });
     }
 
     #[test]
@@ -176,5 +211,17 @@ powerManagement: { levels: [{ name: bmc, methods: [{ name: bmc, template: bmc }]
         let fast = serde_saphyr::from_str("{ nodeSelector: { matchLabels: { disk: fast } }, thresholds: [] }").unwrap();
         let remedies = look(&[], &Templates::new(), &[("all", &all), ("fast", &fast)]).remedies;
         assert_eq!((remedies["all"].nodes, remedies["fast"].nodes), (2, 1));
+    }
+
+    #[test]
+    fn a_remedy_that_asks_for_more_than_is_done_is_not_called_accepted() {
+        let plain = "thresholds: [{name: gone, lease: {}, first: {name: fence}}]";
+        let more = "thresholds: [{name: gone, lease: {}, first: {name: fence, period: 5m}, second: {name: repair}}]";
+        let (plain, more) = (serde_saphyr::from_str(plain).unwrap(), serde_saphyr::from_str(more).unwrap());
+        let remedies = look(&[], &Templates::new(), &[("plain", &plain), ("more", &more)]).remedies;
+        assert_eq!(remedies["plain"].standing, Standing::Usable);
+        let told = "this version does not carry out all of it: gone.second: `repair` is not tried, however long first.period is over";
+        assert_eq!(remedies["more"].standing, Standing::InPart(told.to_owned()));
+        assert_eq!(remedies["more"].nodes, 2, "what is carried out counts");
     }
 }

@@ -112,7 +112,7 @@ mod tests {
     fn the_defaults_of_the_schema_are_the_defaults_of_the_core() {
         let resolved = policy(Uid::default(), &api::FencePolicySpec::default());
         let zone = DomainBrake {
-            topology_key: "topology.kubernetes.io/zone".to_owned(),
+            topology_key: palisade_api::names::labels::ZONE.to_owned(),
             limit: Share::Percent(40),
             whole_domain: WholeDomain::Hold,
         };
@@ -121,6 +121,19 @@ mod tests {
         // Without a wait nobody looks for a dump; where one is configured, it says how long.
         let kdump = Kdump { wait_for_start: Span::ZERO, ..Policy::default().kdump };
         assert_eq!(resolved, Ok(Policy { storm, kdump, ..Policy::default() }));
+    }
+
+    #[test]
+    fn the_wait_for_a_dump_is_for_its_beginning() {
+        let kdump = |wait: ApiSpan, proves: bool| {
+            let spec = api::FencePolicySpec { kdump: api::Kdump { wait, proves }, ..api::FencePolicySpec::default() };
+            policy(Uid::default(), &spec).map(|policy| policy.kdump)
+        };
+        let running_for = Policy::default().kdump.running_for;
+        let wanted = |enabled, wait_for_start, proves| Ok(Kdump { enabled, wait_for_start, running_for, proves });
+        assert_eq!(kdump(ApiSpan::ZERO, false), wanted(false, Span::ZERO, false));
+        assert_eq!(kdump(ApiSpan::from_mins(2), false), wanted(true, Span::mins(2), false));
+        assert_eq!(kdump(ApiSpan::ZERO, true), wanted(true, Span::ZERO, true));
     }
 
     #[test]

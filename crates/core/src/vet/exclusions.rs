@@ -5,6 +5,8 @@
 
 use std::collections::BTreeMap;
 
+use palisade_api::names::annotations::MAINTENANCE;
+use palisade_api::names::{annotations, labels, taints};
 use palisade_api::selector::LabelSelector;
 
 use super::{Case, Gate};
@@ -12,36 +14,33 @@ use crate::reason::vet::{HoldReason, RejectReason};
 use crate::resolve::selects;
 use crate::snapshot::NodeView;
 
-/// Our own annotation: people are at work on this node. Its value is for people; `false` means no.
-pub const MAINTENANCE: &str = "palisade.dev/maintenance";
-
 /// Taints of tools that drain a node for maintenance (node-maintenance-operator, old and new).
-pub const MAINTENANCE_TAINTS: &[&str] = &["medik8s.io/drain", "kubevirt.io/drain"];
+pub const MAINTENANCE_TAINTS: &[&str] = &[taints::MEDIK8S_DRAIN, taints::KUBEVIRT_DRAIN];
 
 /// Taints of autoscalers on nodes that they remove or are about to.
 pub const AUTOSCALER_TAINTS: &[&str] = &[
-    "ToBeDeletedByClusterAutoscaler",
-    "DeletionCandidateOfClusterAutoscaler",
-    "karpenter.sh/disrupted",
-    "karpenter.sh/disruption",
+    taints::AUTOSCALER_DELETES,
+    taints::AUTOSCALER_CANDIDATE,
+    taints::KARPENTER_DISRUPTED,
+    taints::KARPENTER_DISRUPTION,
 ];
 
 /// Annotations that count by being there (Cluster API, Deckhouse, kured).
 pub const PEER_ANNOTATIONS: &[&str] = &[
-    "cluster.x-k8s.io/skip-remediation",
-    "cluster.x-k8s.io/paused",
-    "node-manager.deckhouse.io/fencing-disable",
-    "update.node.deckhouse.io/approved",
-    "update.node.deckhouse.io/disruption-approved",
-    "weave.works/kured-reboot-in-progress",
+    annotations::CAPI_SKIP,
+    annotations::CAPI_PAUSED,
+    annotations::DECKHOUSE_NO_FENCING,
+    annotations::DECKHOUSE_UPDATE,
+    annotations::DECKHOUSE_DISRUPTION,
+    annotations::KURED_REBOOT,
 ];
 
 /// Annotations that count with this value only (kube-fencing; the machine-config-operator while it reconfigures and reboots a node).
 pub const PEER_ANNOTATION_VALUES: &[(&str, &str)] =
-    &[("fencing/enabled", "false"), ("machineconfiguration.openshift.io/state", "Working")];
+    &[(annotations::KUBE_FENCING, "false"), (annotations::MACHINE_CONFIG_STATE, "Working")];
 
 /// Labels that count with this value only (medik8s).
-pub const PEER_LABEL_VALUES: &[(&str, &str)] = &[("remediation.medik8s.io/exclude-from-remediation", "true")];
+pub const PEER_LABEL_VALUES: &[(&str, &str)] = &[(labels::MEDIK8S_EXCLUDE, "true")];
 
 /// Whether this gate knows an annotation of that name; the others need not be kept.
 pub fn counts(annotation: &str) -> bool {

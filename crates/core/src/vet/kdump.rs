@@ -1,6 +1,6 @@
 //! Vet / kdump: a node that saves a kernel dump should not be switched off in the middle of it (003).
 //!
-//! Promise: after a failure a dump gets the time to begin, and once it runs, to end.
+//! Promise: after a failure a dump gets the time to begin (`kdump.wait` of the policy), and once it runs, to end.
 //! Never: releases anything: whether a dump is a proof is for the policy and the proofs to say.
 
 use super::{Case, Gate};

@@ -4,6 +4,8 @@
 //! the ledger keeps that in the same write that takes the slot.
 //! Never: guesses who the members are.
 
+use palisade_api::names::labels;
+
 use super::{Case, Gate};
 use crate::ident::NodeName;
 use crate::policy::Policy;
@@ -11,8 +13,7 @@ use crate::reason::vet::HoldReason;
 use crate::snapshot::{Member, NodeView, QuorumView, Snapshot};
 
 /// Labels of nodes that may be members, for when the members themselves are not known.
-const ROLES: &[&str] =
-    &["node-role.kubernetes.io/control-plane", "node-role.kubernetes.io/master", "node-role.kubernetes.io/etcd"];
+const ROLES: &[&str] = &[labels::CONTROL_PLANE, labels::MASTER, labels::ETCD];
 
 pub(super) fn gate(case: &Case<'_>) -> Gate {
     if !guards(&case.claim.target, case.view, case.policy) {

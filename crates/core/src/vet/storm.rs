@@ -4,7 +4,11 @@
 //! A claim that comes early, from one missed renewal and a device that says off, is admitted only when so many others were heard
 //! after that renewal was due that the limit would hold even if all the rest had died with the node: nodes that lose their
 //! power together miss their renewals one after the other.
+//! When a storm ends, nodes come back one after the other: those that are back for a moment only still count, so that the last one
+//! is not taken for the only one that failed.
 //! Never: counts nodes whose absence was announced; blocks the first failure of a domain.
+
+use palisade_api::names::labels::EXCLUDE_DISRUPTION;
 
 use super::exclusions::in_maintenance;
 use super::{Case, Gate, Source};
@@ -13,10 +17,11 @@ use crate::planted::{self, Bug};
 use crate::policy::{DomainBrake, WholeDomain};
 use crate::reason::vet::HoldReason;
 use crate::snapshot::NodeView;
-use crate::time::Tick;
+use crate::time::{Span, Tick};
 
-/// Kubernetes' own label for nodes that do not count in disruptions.
-pub(super) const EXCLUDE_DISRUPTION: &str = "node.kubernetes.io/exclude-disruption";
+/// Within so long everybody comes back who was kept away by the same thing: a kubelet tries to renew every 10 s, and the attempt that
+/// fails takes up to 10 s more.
+const RETURN_TOGETHER: Span = Span::secs(25);
 
 pub(super) fn gate(case: &Case<'_>) -> Gate {
     let Some(target) = case.node.filter(|_| !planted::is(Bug::NoStormBrake)) else {
@@ -69,14 +74,26 @@ struct Count {
     down: u32,
     /// Others that nobody has heard of since an early claim's renewal was due.
     unheard: u32,
+    /// Others that were silent, and are back for a moment.
+    returning: u32,
+}
+
+/// One node, as far as a storm goes.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Is {
+    Down,
+    Unheard,
+    Returning,
+    Well,
 }
 
 impl Count {
-    fn add(&mut self, seen_down: bool, is_target: bool, heard: bool) {
+    fn add(&mut self, is: Is, is_target: bool) {
         self.size += 1;
-        self.unheard += u32::from(!seen_down && !is_target && !heard);
-        self.seen_down += u32::from(seen_down);
-        self.down += u32::from(seen_down || is_target);
+        self.seen_down += u32::from(is == Is::Down);
+        self.down += u32::from(is == Is::Down || is_target);
+        self.unheard += u32::from(is == Is::Unheard && !is_target);
+        self.returning += u32::from(is == Is::Returning && !is_target);
     }
 
     /// Everything is down, and it is more than the one node that may always fail.
@@ -92,9 +109,12 @@ impl Count {
     }
 
     fn over(&self, allowed: u32, domain: impl FnOnce() -> String) -> Option<HoldReason> {
-        let Self { size, down, unheard, .. } = *self;
+        let Self { size, down, unheard, returning, .. } = *self;
         if down > allowed {
             return Some(HoldReason::StormBrake { domain: domain(), down, size, allowed });
+        }
+        if down + returning > allowed && returning > 0 {
+            return Some(HoldReason::OthersReturning { domain: domain(), returning, down, size, allowed });
         }
         let might_be = down + unheard;
         (might_be > allowed).then(|| HoldReason::OthersUnheard { domain: domain(), unheard, down, size, allowed })
@@ -118,12 +138,20 @@ impl<'a> Tally<'a> {
             if announced(case, name, node) {
                 continue;
             }
-            let (down, is_target) = (node.suspect(), *name == case.claim.target);
+            let is_target = *name == case.claim.target;
             let heard = since.is_none_or(|since| node.last_heard().is_some_and(|last| last >= since));
-            cluster.add(down, is_target, heard);
+            // Whom a fence of ours brought back was not kept away by what kept the others.
+            let back = node.back_since.is_some_and(|at| case.now < at + RETURN_TOGETHER);
+            let is = match (node.suspect(), heard) {
+                (true, _) => Is::Down,
+                (false, false) => Is::Unheard,
+                (false, true) if back && !case.view.fences.contains_key(name) => Is::Returning,
+                (false, true) => Is::Well,
+            };
+            cluster.add(is, is_target);
             for (brake, home, count) in &mut domains {
                 if node.labels.get(&brake.topology_key) == *home {
-                    count.add(down, is_target, heard);
+                    count.add(is, is_target);
                 }
             }
         }

@@ -5,6 +5,7 @@
 
 use std::collections::BTreeSet;
 
+use palisade_core::automaton::TRANSITIONS;
 use palisade_core::effect::Effect;
 use palisade_core::reason::automaton::{FailReason, MoveReason, WaitReason};
 
@@ -42,6 +43,7 @@ pub fn rooms() -> Vec<Room> {
     must_show.extend(names.iter().filter(|name| !NOT_A_MOVE.contains(name)).map(|name| (*name).to_owned()));
     must_show.remove("Record");
     must_show.insert(RECORD.to_owned());
+    must_show.extend(TRANSITIONS.iter().map(|(from, to)| format!("{from} -> {to}")));
     // What a room of its own has to show need not be shown here as well.
     for room in [isolate::rooms(), release::rooms(), prove::rooms()].iter().flatten() {
         must_show.retain(|word| !room.must_show.contains(word));

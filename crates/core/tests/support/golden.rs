@@ -146,12 +146,21 @@ pub struct Room {
     pub must_show: Vec<String>,
 }
 
+/// What stands beside the cases and is read by people only.
+const NOT_CASES: &[&str] = &["README.md", "FACTS.md"];
+
 /// Runs all files below `root`; panics with every difference, in one report.
 pub fn run_all(root: &Path, rooms: &[Room]) {
     let update = std::env::var_os("UPDATE_GOLDEN").is_some();
     let (mut wrong, mut names, mut count) = (Vec::new(), BTreeMap::new(), 0);
     let mut shown: BTreeMap<&str, BTreeSet<String>> = BTreeMap::new();
     for path in files_below(root) {
+        if path.extension().is_none_or(|end| end != "golden") {
+            if !path.file_name().is_some_and(|name| NOT_CASES.iter().any(|known| name == *known)) {
+                wrong.push(format!("{}: no code reads this file; cases are in files named .golden", path.display()));
+            }
+            continue;
+        }
         let name = path.strip_prefix(root).unwrap().with_extension("").to_string_lossy().into_owned();
         let Some(room) = room_of(rooms, &name) else {
             wrong.push(format!("{name}.golden: no code reads this file"));
@@ -180,7 +189,8 @@ pub fn run_all(root: &Path, rooms: &[Room]) {
                 Ok(decided) => {
                     let words =
                         decided.iter().flat_map(|line| line.split([' ', ':', ',', '(', ')'])).map(str::to_owned);
-                    shown.entry(room.files).or_default().extend(words);
+                    let moves = decided.iter().filter_map(|line| moved(line));
+                    shown.entry(room.files).or_default().extend(words.chain(moves));
                     if decided != case.expected && !update {
                         wrong.push(difference(&name, &case, &decided));
                     }
@@ -204,6 +214,14 @@ pub fn run_all(root: &Path, rooms: &[Room]) {
     }
     println!("{count} golden cases");
     assert!(wrong.is_empty(), "{} of {count} golden cases are wrong:\n\n{}\n", wrong.len(), wrong.join("\n\n"));
+}
+
+/// `A -> B`, where a line tells of a move from one to the other.
+fn moved(line: &str) -> Option<String> {
+    let (from, rest) = line.split_once(" -> ")?;
+    let (from, to) = (from.split(' ').next_back()?, rest.split([' ', ':']).next()?);
+    let phase = |word: &str| word.split('/').next().unwrap_or_default().to_owned();
+    Some(format!("{} -> {}", phase(from), phase(to)))
 }
 
 fn room_of<'a>(rooms: &'a [Room], name: &str) -> Option<&'a Room> {
@@ -231,7 +249,7 @@ fn files_below(root: &Path) -> Vec<PathBuf> {
         let path = entry.unwrap().path();
         if path.is_dir() {
             found.extend(files_below(&path));
-        } else if path.extension().is_some_and(|e| e == "golden") {
+        } else {
             found.push(path);
         }
     }

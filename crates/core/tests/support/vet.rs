@@ -41,7 +41,7 @@ const GATE_FILES: &[(&str, &[&str])] = &[
     ("vet/quiet", &["StartingUp"]),
     ("vet/observer", &["ApiStale", "SelfCheckFailed", "AfterOutage", "StandbySeesAlive"]),
     ("vet/witness", &["LeaseMoves", "LeaseOnlyLate", "WitnessSeesAlive", "WitnessesDisagree", "NoWitness"]),
-    ("vet/storm", &["ObserverSuspect", "OthersUnheard", "StormBrake", "WholeDomainDown"]),
+    ("vet/storm", &["ObserverSuspect", "OthersReturning", "OthersUnheard", "StormBrake", "WholeDomainDown"]),
     ("vet/quorum", &["QuorumUnknown", "QuorumStale", "QuorumAtRisk", "ControlPlaneBusy"]),
     (
         "vet/storage",
@@ -295,6 +295,7 @@ impl World {
             lease_silent: fact.flag("silent") || (ready == Ready::Unknown && !fact.flag("renewing")),
             late_since: self.late(fact)?,
             last_renewal: self.ago(fact, "renewed")?,
+            back_since: self.ago(fact, "back")?,
             deleting: fact.flag("deleting"),
             taints: fact.list("taints"),
             workload: Some(WorkloadView { statefulset_pods: 1, single_writer_pods: 0 }),

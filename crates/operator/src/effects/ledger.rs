@@ -7,6 +7,7 @@ use palisade_core::ident::{NodeName, Uid};
 use palisade_core::ledger::{Entry, GiveBack, Ledger, LiveFence, Take, give_back, take};
 use palisade_core::observe::LedgerSeen;
 use palisade_core::planted::{self, Bug};
+use palisade_core::resolve;
 
 use super::{Hand, Outcome};
 
@@ -22,9 +23,14 @@ impl Hand {
             return Ok(Outcome::NoSlot("there is no FencePolicy named cluster, so there is no ledger".to_owned()));
         };
         let uid = Uid::new(policy.metadata.uid.clone().unwrap_or_default());
+        // How many there may be is asked of the very object that is written: a watch may show it late.
+        let budget = match resolve::policy(uid.clone(), &policy.spec) {
+            Ok(policy) => policy.budget,
+            Err(why) => return Ok(Outcome::NoSlot(format!("the FencePolicy makes no sense: {why}"))),
+        };
         let known = ledger_of(&policy);
         let entry = Entry { grant, ..self.entry.clone() };
-        let asked = take(known.as_ref(), &uid, &self.uid, entry, &self.budget);
+        let asked = take(known.as_ref(), &uid, &self.uid, entry, &budget);
         let next = match asked {
             Take::Write(next) => next,
             Take::Already => return Ok(Outcome::Ledger(self.shows(known.as_ref()))),

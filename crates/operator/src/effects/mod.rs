@@ -19,7 +19,6 @@ use palisade_core::effect::Effect;
 use palisade_core::ident::{NodeName, Uid};
 use palisade_core::ledger::Entry;
 use palisade_core::observe::{LedgerSeen, NodeRead};
-use palisade_core::policy::Budget;
 use palisade_core::time::Tick;
 
 pub(crate) use ledger::{ledger_of, live_fence};
@@ -77,7 +76,6 @@ pub(crate) struct Hand {
     pub(crate) listing: Option<Arc<Listing>>,
     /// The Node as the decision saw it.
     pub(crate) facts: Option<Box<NodeFacts>>,
-    pub(crate) budget: Budget,
     /// What the ledger says of a fence that takes a slot.
     pub(crate) entry: Entry,
 }

@@ -171,7 +171,6 @@ impl Operator {
             uid: uid.clone(),
             listing: live.listing.clone(),
             facts: facts.cloned().map(Box::new),
-            budget: policy.budget,
             entry: entry_for(node, 0, snapshot, policy),
         };
         let (news, node) = (self.news.clone(), node.clone());

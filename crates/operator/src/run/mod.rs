@@ -27,6 +27,7 @@ use crate::accept::Accept;
 use crate::asking::Asking;
 use crate::beside::Beside;
 use crate::context::Context;
+use crate::deadline;
 use crate::decided;
 use crate::detect::Detect;
 use crate::events::{self, Tone};
@@ -55,6 +56,7 @@ const FINISH: Duration = Duration::from_secs(5);
 ///
 /// The whole operator is this one future: to drop it is to crash it.
 pub async fn run(context: Context, stop: impl Future<Output = ()>) {
+    let context = Context { client: deadline::impatient(context.client.clone()), ..context };
     let (sender, news) = unbounded_channel();
     let hold = Hold::default();
     let mut operator = Operator::new(context.clone(), hold.clone(), sender.clone());

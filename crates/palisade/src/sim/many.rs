@@ -1,4 +1,4 @@
-//! Sim / many: seeds on all cores. Only what breaks is told, with the command that replays it.
+//! Sim / many: seeds on all cores. Only what breaks is told: the end of its timeline, and the command that replays it.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -8,12 +8,16 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
-use palisade_sim::{Coverage, simulate};
+use palisade_sim::{Coverage, Report, simulate};
 
-use super::{Options, Seeds, replay};
+use super::{Options, Seeds, one, replay};
 
 /// How often a person is told how far it has come: so many times over all seeds.
 const STEPS: u64 = 40;
+/// Of so many broken seeds the timeline is told; the others have probably broken of the same.
+const TOLD: usize = 3;
+/// How many lines of it.
+const LAST: usize = 40;
 
 /// What is left of a run.
 struct Ran {
@@ -34,6 +38,9 @@ pub(super) fn run(seeds: Seeds, options: &Options, to: &mut impl Write) -> io::R
     for (seed, (what, at)) in &failed {
         writeln!(to, "seed {seed} breaks {what} | {}", replay(*seed, *at))?;
     }
+    for seed in failed.keys().take(TOLD) {
+        timeline(&simulate(*seed), to)?;
+    }
     let gaps = if options.coverage { coverage.gaps() } else { Vec::new() };
     if options.coverage {
         writeln!(to, "\n{coverage}")?;
@@ -45,6 +52,17 @@ pub(super) fn run(seeds: Seeds, options: &Options, to: &mut impl Write) -> io::R
     let broken = u64::try_from(failed.len()).unwrap_or(u64::MAX);
     writeln!(to, "{}", summary(seeds.count(), broken, took, jobs))?;
     Ok(broken == 0 && gaps.is_empty())
+}
+
+/// What came before the first broken promise of a seed.
+fn timeline(report: &Report, to: &mut impl Write) -> io::Result<()> {
+    writeln!(to, "\nseed {}", report.seed)?;
+    // The lines after it tell what came of it, which is another story.
+    let broken = report.broken_at.and_then(|line| usize::try_from(line).ok()).unwrap_or(usize::MAX);
+    let before: Vec<_> = report.lines.iter().take(broken).collect();
+    one::lines(&before, LAST, to)?;
+    one::broken(report, to)?;
+    writeln!(to)
 }
 
 type Failed = BTreeMap<u64, (String, Option<u64>)>;
@@ -119,11 +137,44 @@ impl Stopwatch {
 
 #[cfg(test)]
 mod tests {
+    use palisade_sim::moment::Moment;
+    use palisade_sim::trace::{Did, Line};
+
     use super::*;
 
     #[test]
     fn the_summary_can_be_counted_by() {
         let line = summary(2000, 3, Duration::from_mins(2), 2);
         assert_eq!(line, "2000 seeds: 1997 passed, 3 failed; 120 s, 1000 a minute, 500 a minute and job");
+    }
+
+    #[test]
+    fn a_broken_seed_is_told_up_to_where_it_broke() {
+        let line = |number: u64| Line {
+            number,
+            at: Duration::from_secs(number),
+            actor: "palisade-0".to_owned(),
+            did: Did::Decided,
+            node: "n1".to_owned(),
+            text: format!("step {number} of it"),
+        };
+        let report = Report {
+            seed: 7,
+            hash: 0,
+            broken: vec!["I1: two writers".to_owned()],
+            unexplained: Vec::new(),
+            broken_at: Some(50),
+            lines: (1..=60).map(line).collect(),
+            reached: BTreeMap::new(),
+            moment: Moment::default(),
+        };
+        let mut out = Vec::new();
+        timeline(&report, &mut out).unwrap();
+        let out = String::from_utf8(out).unwrap();
+        for (word, there) in [("step 10 ", false), ("step 11 ", true), ("step 50 ", true), ("step 51 ", false)] {
+            assert_eq!(out.contains(word), there, "{word}in:\n{out}");
+        }
+        assert!(out.contains("(10 lines before these)") && out.contains("I1: two writers"), "{out}");
+        assert!(out.contains("replay it: palisade sim --seed 7 --until 50"), "{out}");
     }
 }

@@ -18,14 +18,7 @@ pub(super) fn run(seed: u64, options: &Options, to: &mut impl Write) -> io::Resu
     let report = simulate_until(seed, options.until);
     writeln!(to, "seed {seed}, {} minutes of virtual time\n", LENGTH.as_secs() / 60)?;
     let wanted: Vec<&Line> = report.lines.iter().filter(|line| wanted(line, options)).collect();
-    let skipped = if options.until.is_some() { wanted.len().saturating_sub(LAST) } else { 0 };
-    if skipped > 0 {
-        writeln!(to, "({skipped} lines before these)")?;
-    }
-    writeln!(to, " event   seconds  actor            did      what")?;
-    for line in &wanted[skipped..] {
-        writeln!(to, "{}", fold(&line.to_string(), INDENT))?;
-    }
+    lines(&wanted, if options.until.is_some() { LAST } else { usize::MAX }, to)?;
     if options.until.is_some() {
         writeln!(to, "\nright after event {}", report.lines.len())?;
         for line in report.moment.to_string().lines() {
@@ -38,6 +31,28 @@ pub(super) fn run(seed: u64, options: &Options, to: &mut impl Write) -> io::Resu
         writeln!(to, "\n{coverage}")?;
     }
     close(&report, options, to)
+}
+
+/// The last lines of a timeline, at most so many.
+pub(super) fn lines(wanted: &[&Line], last: usize, to: &mut impl Write) -> io::Result<()> {
+    let skipped = wanted.len().saturating_sub(last);
+    if skipped > 0 {
+        writeln!(to, "({skipped} lines before these)")?;
+    }
+    writeln!(to, " event   seconds  actor            did      what")?;
+    for line in &wanted[skipped..] {
+        writeln!(to, "{}", fold(&line.to_string(), INDENT))?;
+    }
+    Ok(())
+}
+
+/// What was broken, and the command that replays it.
+pub(super) fn broken(report: &Report, to: &mut impl Write) -> io::Result<()> {
+    writeln!(to, "BROKEN{}", report.broken_at.map(|line| format!(" at event {line}")).unwrap_or_default())?;
+    for what in &report.broken {
+        writeln!(to, "{}", fold(&format!("  {what}"), 4))?;
+    }
+    writeln!(to, "replay it: {}", replay(report.seed, report.broken_at))
 }
 
 /// Whether a person asked for this line. Faults and broken promises are always wanted.
@@ -56,10 +71,6 @@ fn close(report: &Report, options: &Options, to: &mut impl Write) -> io::Result<
         writeln!(to, "no promise was broken")?;
         return Ok(true);
     }
-    writeln!(to, "BROKEN{}", report.broken_at.map(|line| format!(" at event {line}")).unwrap_or_default())?;
-    for what in &report.broken {
-        writeln!(to, "{}", fold(&format!("  {what}"), 4))?;
-    }
-    writeln!(to, "replay it: {}", replay(report.seed, report.broken_at))?;
+    broken(report, to)?;
     Ok(false)
 }

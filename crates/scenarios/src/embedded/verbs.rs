@@ -9,7 +9,7 @@ use palisade_cluster::truth::{Daemon, DaemonState};
 use serde_json::Value;
 
 use super::Embedded;
-use super::sights::{Sight, key};
+use super::sights::key;
 use crate::look::Look;
 use crate::world::{Bmc, Broken, Kind, Link, Told, World};
 
@@ -152,15 +152,13 @@ impl World for Embedded {
         self.cluster.run_for(Duration::from_secs(seconds)).await;
     }
 
-    async fn run_until(&mut self, seconds: u64, what: &str, mut so: impl FnMut(&dyn Look) -> bool) -> Told<Duration> {
-        let limit = Duration::from_secs(seconds);
-        let took = self.cluster.run_until(limit, |cluster| so(&Sight(cluster))).await;
+    async fn run_until(&mut self, seconds: u64, what: &str, so: impl FnMut(&dyn Look) -> bool) -> Told<Duration> {
+        let took = self.look_until(Duration::from_secs(seconds), so).await;
         took.ok_or_else(|| Broken(format!("not within {seconds} s: {what}")))
     }
 
     async fn hold_for(&mut self, seconds: u64, what: &str, mut so: impl FnMut(&dyn Look) -> bool) -> Told {
-        let limit = Duration::from_secs(seconds);
-        match self.cluster.run_until(limit, |cluster| !so(&Sight(cluster))).await {
+        match self.look_until(Duration::from_secs(seconds), |world| !so(world)).await {
             None => Ok(()),
             Some(after) => Err(Broken(format!("no longer so after {after:?}: {what}"))),
         }

@@ -14,6 +14,10 @@ pub(super) fn call(seen: &mut Seen, call: &Call) {
         Verb::Delete if destroys && !call.guard.uid => {
             seen.broken(format!("I4: `{call}` names no UID"));
         }
+        // What was decided on is what is marked: a pod that has changed since is looked at again.
+        Verb::Delete if call.kind == Some(Kind::POD) && !call.guard.at_once && !call.guard.version => {
+            seen.broken(format!("I4: `{call}` marks a pod, and names no version"));
+        }
         Verb::DeleteCollection => seen.broken(format!("I4: `{call}` deletes without looking")),
         Verb::Patch | Verb::Update if call.kind == Some(Kind::NODE) && !(call.guard.uid && call.guard.version) => {
             seen.broken(format!("I4: `{call}` names no UID or no version"));

@@ -1,8 +1,9 @@
 //! I5: before anything is done to a machine, a pod, a volume or a Node, a fence has it on record.
 
-use palisade_api::fence::{IsolationKind, NodeFenceStatus};
+use palisade_api::fence::{IsolationKind, IsolationState, NodeFenceStatus};
 use palisade_api::names::taints;
 use palisade_cluster::api::{Change, Kind, metadata};
+use palisade_cluster::machines::machine::Switch;
 use palisade_cluster::truth::{Event, What};
 use serde_json::Value;
 
@@ -10,7 +11,10 @@ use super::{Seen, called, deleting, has_taint, in_use};
 
 pub(super) fn event(seen: &mut Seen, event: &Event) {
     let What::Told { node, command } = &event.what else { return };
-    let on_record = record(seen, node).is_some_and(|status| has(status, IsolationKind::Power));
+    let on_record = record(seen, node).is_some_and(|status| match command.switch {
+        Switch::On => undoes(status, IsolationKind::Power),
+        Switch::ForceOff | Switch::GracefulOff | Switch::Restart => has(status, IsolationKind::Power),
+    });
     if !on_record && !seen.may_be_late() {
         seen.broken(format!("I5: the BMC of {node} was told {:?}, and no record intends it", command.switch));
     }
@@ -74,6 +78,10 @@ fn volumes(seen: &mut Seen, change: &Change, old: &Value) {
 
 fn record<'a>(seen: &'a Seen, node: &str) -> Option<&'a NodeFenceStatus> {
     seen.fences.get(node)?.status.as_ref()
+}
+
+fn undoes(status: &NodeFenceStatus, kind: IsolationKind) -> bool {
+    status.isolations.iter().any(|known| known.kind == kind && known.state == IsolationState::Undoing)
 }
 
 fn has(status: &NodeFenceStatus, kind: IsolationKind) -> bool {

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeSet;
 
+use palisade_api::NodeFence;
 use palisade_api::names::{GROUP, labels, taints};
 use palisade_cluster::Cluster;
 use palisade_cluster::api::{Kind, Object, metadata};
@@ -30,9 +31,14 @@ pub(super) fn event(seen: &mut Seen, event: &Event) {
 }
 
 /// A fence is gone: it must not leave a machine off that we switched off.
-pub(super) fn closed(seen: &mut Seen, node: &str, world: &World) {
+pub(super) fn closed(seen: &mut Seen, node: &str, fence: Option<&NodeFence>, world: &World) {
+    // Off for people, and then its Node deleted: whoever does both takes the machine away.
+    let taken_away = fence.is_some_and(|fence| {
+        let asked = fence.spec.requests.iter().any(|request| request.name.starts_with("admin-"));
+        asked && world.machines.contains_key(node) && fence.status.as_ref().is_some_and(|status| status.end.is_some())
+    });
     let off = world.machines.get(node).is_some_and(|machine| machine.power == Power::Off);
-    if seen.told_off.remove(node) && off {
+    if seen.told_off.remove(node) && off && !taken_away {
         seen.broken(format!("I8: the fence of {node} is gone, and the machine that it switched off is still off"));
     }
 }
@@ -53,7 +59,7 @@ pub(super) fn at_the_end(seen: &mut Seen, cluster: &Cluster, fences: Option<Kind
             held.insert(metadata::name(&fence).to_owned());
             continue;
         }
-        if text(&fence, "/status/end") == "HeldOff" {
+        if text(&fence, "/status/end") == "HeldOff" && by_a_person(&fence) {
             // As somebody asked.
             held.insert(metadata::name(&fence).to_owned());
             continue;
@@ -73,7 +79,11 @@ pub(super) fn at_the_end(seen: &mut Seen, cluster: &Cluster, fences: Option<Kind
     for request in &requests {
         let phase = text(request, "/status/phase");
         let node = text(request, "/spec/nodeName");
-        if phase != "Completed" && phase != "Rejected" && !held.contains(&node) && !(phase == "Held" && flaps(&node)) {
+        if phase != "Completed"
+            && phase != "Rejected"
+            && !held.contains(&node)
+            && !(phase == "Held" && flaps(&node) && text(request, "/status/reason") == "Flapping")
+        {
             let (name, reason) = (metadata::name(request), text(request, "/status/reason"));
             seen.broken(format!("I8: the request {name} is not answered: {phase} {reason}"));
         }
@@ -106,6 +116,21 @@ pub(super) fn at_the_end(seen: &mut Seen, cluster: &Cluster, fences: Option<Kind
         }
     });
     let pods = cluster.api().list(Kind::POD);
+    for set in [Kind::STATEFUL_SET, Kind::REPLICA_SET].into_iter().flat_map(|kind| cluster.api().list(kind)) {
+        let wanted = set.pointer("/spec/replicas").and_then(Value::as_u64).unwrap_or(1);
+        let owned = |pod: &&Object| {
+            let owners = pod.pointer("/metadata/ownerReferences").and_then(Value::as_array);
+            owners.is_some_and(|owners| owners.iter().any(|owner| owner["uid"] == metadata::uid(&set)))
+        };
+        let there = pods.iter().filter(owned).count();
+        if u64::try_from(there).unwrap_or(u64::MAX) < wanted && held.is_empty() {
+            seen.broken(format!("I8: {} has {there} of {wanted} pods", metadata::name(&set)));
+        }
+    }
+    let known = cluster.api().list(Kind::NODE).len();
+    if known < seen.majority.size() {
+        seen.broken(format!("I8: of {} machines {known} have a Node", seen.majority.size()));
+    }
     // What a node that is left to people still has, nobody else can have.
     let kept: BTreeSet<String> =
         pods.iter().filter(|pod| held.contains(&text(pod, "/spec/nodeName"))).flat_map(|pod| claims(pod)).collect();
@@ -117,6 +142,12 @@ pub(super) fn at_the_end(seen: &mut Seen, cluster: &Cluster, fences: Option<Kind
             seen.broken(format!("I8: {} is {phase}", metadata::name(pod)));
         }
     }
+}
+
+/// Whether somebody asked for this fence, and not we.
+fn by_a_person(fence: &Value) -> bool {
+    let requests = fence.pointer("/spec/requests").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
+    requests.iter().any(|request| request["name"].as_str().is_some_and(|name| name.starts_with("admin-")))
 }
 
 /// The claims of a pod.

@@ -7,7 +7,7 @@ use std::time::Duration;
 use palisade_api::NodeFence;
 use palisade_api::fence::{FencePhase, Slot};
 use palisade_api::names;
-use palisade_cluster::api::Change;
+use palisade_cluster::api::{Change, Kind};
 use palisade_cluster::machines::bmc::Command;
 use palisade_cluster::machines::machine::{Link, Machine, Switch};
 use palisade_cluster::truth::{Daemon, DaemonState, Event, Name, What, World};
@@ -20,7 +20,7 @@ const KNOWN_DOWN: Duration = Duration::from_secs(35);
 /// Whoever has been well for so long has renewed several times.
 const KNOWN_WELL: Duration = Duration::from_secs(45);
 /// How long a budget that was lowered may still be exceeded by what was in flight.
-const BUDGET_MEMORY: Duration = Duration::from_mins(15);
+const BUDGET_MEMORY: Duration = Duration::from_mins(1);
 /// After an outage of our own, nobody has been watched for as long as the shortest threshold takes.
 const FRESH_WINDOW: Duration = Duration::from_millis(4_900);
 /// The share that may be down, as the default policy has it.
@@ -31,8 +31,12 @@ const STORM_PERCENT: usize = 40;
 pub(super) struct Watched {
     /// Since when each machine's kubelet works and reaches the API, or does not.
     nodes: BTreeMap<Name, (bool, Duration)>,
+    /// Which of them have a Node.
+    registered: std::collections::BTreeSet<String>,
     /// Fences that a person asked for need no reason that can be seen.
     asked_for: std::collections::BTreeSet<String>,
+    /// Attempts of fences that have told the machine something.
+    told_off: std::collections::BTreeSet<(String, u32)>,
     /// The budgets that were in force, and since when.
     budgets: Vec<(Duration, u64)>,
 }
@@ -41,7 +45,8 @@ impl Watched {
     pub(super) fn over(world: &World) -> Self {
         let nodes =
             world.machines.values().map(|machine| (Name::clone(&machine.name), (well(world, machine), world.now)));
-        Self { nodes: nodes.collect(), ..Self::default() }
+        let registered = world.machines.keys().map(ToString::to_string).collect();
+        Self { nodes: nodes.collect(), registered, ..Self::default() }
     }
 
     /// For how long a node's kubelet has worked and reached the API.
@@ -56,6 +61,11 @@ impl Watched {
         if known.0 != is {
             *known = (is, world.now);
         }
+    }
+
+    /// How many machines there are.
+    pub(super) fn size(&self) -> usize {
+        self.nodes.len()
     }
 
     fn allowed(&self, now: Duration) -> u64 {
@@ -88,6 +98,16 @@ pub(super) fn event(seen: &mut Seen, world: &World, event: &Event) {
 fn told(seen: &mut Seen, node: &Name, command: Command) {
     let long_well = seen.majority.nodes.get(node).is_some_and(|(well, since)| *well && *since + KNOWN_WELL < seen.now);
     let asked_for = seen.majority.asked_for.contains(&**node);
+    // Who was told off once is told again when that did not help, unless it is seen to be well; while watches stand still, nobody is.
+    let fence = seen.fences.get(&**node);
+    let attempt = fence.map(|fence| {
+        let attempt = fence.status.as_ref().map_or(0, |status| status.attempt);
+        (fence.metadata.uid.clone().unwrap_or_default(), attempt)
+    });
+    let again = attempt.is_some_and(|attempt| !seen.majority.told_off.insert(attempt));
+    if again && seen.watches_stand_still() {
+        return;
+    }
     if command.switch == Switch::ForceOff && long_well && !asked_for && !seen.may_be_late() {
         seen.broken(format!("I3: {node} was told off, and had been well for more than {KNOWN_WELL:?}"));
     }
@@ -101,6 +121,18 @@ pub(super) fn policy(seen: &mut Seen, change: &Change) {
         if seen.majority.budgets.last().map(|(_, known)| *known) != Some(budget) {
             seen.majority.budgets.push((seen.now, budget));
         }
+    }
+}
+
+/// A Node was made, or is gone.
+pub(super) fn node(seen: &mut Seen, change: &Change) {
+    if change.key.kind == Kind::NODE {
+        let name = change.key.name.to_string();
+        let _news = if change.new.is_some() {
+            seen.majority.registered.insert(name)
+        } else {
+            seen.majority.registered.remove(&name)
+        };
     }
 }
 
@@ -144,11 +176,14 @@ pub(super) fn fence(seen: &mut Seen, node: &str, old: Option<&NodeFence>, new: &
         seen.broken(format!("I3: {who} act at once under a budget of {allowed}"));
     }
     let down = |(well, since): &(bool, Duration)| !well && *since + KNOWN_DOWN < seen.now;
-    let gone = seen.majority.nodes.iter().filter(|(name, state)| ***name != *node && down(state)).count();
-    let size = seen.majority.nodes.len();
+    // A machine without a Node is none of the cluster's.
+    let known = |name: &Name| seen.majority.registered.contains(&**name);
+    let others = seen.majority.nodes.iter().filter(|(name, _)| ***name != *node && known(name));
+    let gone = others.filter(|(_, state)| down(state)).count();
+    let size = seen.majority.registered.len();
     // One that was admitted goes on, and tries again, whatever happens to others meanwhile.
     let first = new.status.as_ref().is_some_and(|status| status.attempt <= 1);
-    if first && !by_admin && gone + 1 > (size * STORM_PERCENT / 100).max(1) + 1 {
+    if first && !by_admin && gone + 1 > (size * STORM_PERCENT / 100).max(1) {
         seen.broken(format!("I3: {node} is fenced while {gone} of {size} other nodes are gone"));
     }
 }

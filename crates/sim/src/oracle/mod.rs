@@ -22,7 +22,7 @@ mod liveness;
 mod majority;
 mod order;
 mod proof_first;
-mod secrets;
+pub(crate) mod secrets;
 mod single_writer;
 mod unknown;
 
@@ -59,6 +59,8 @@ struct Seen {
     out_of_service: BTreeSet<String>,
     /// Operators that stand still, or did until lately: what they were about to send may come late.
     stood_still: Option<Duration>,
+    /// Until when no watch shows anything.
+    watches_until: Option<Duration>,
     /// When all operators could last see again, after a time in which none of them could.
     saw_again: Option<Duration>,
     writers: single_writer::Given,
@@ -75,6 +77,12 @@ impl Seen {
         if self.found.len() < 20 && !self.found.contains(&what) {
             self.found.push(what);
         }
+    }
+
+    /// Whether no watch shows anything, or did not a moment ago.
+    fn watches_stand_still(&self) -> bool {
+        const CATCHES_UP: Duration = Duration::from_secs(12);
+        self.watches_until.is_some_and(|until| self.now < until + CATCHES_UP)
     }
 
     /// Whether something that an operator was about to send before it stood still may still arrive: whoever wakes up inside its
@@ -110,6 +118,12 @@ impl Oracle {
     pub(crate) fn stands_still(&self, until: Duration) {
         let mut seen = self.lock();
         seen.stood_still = seen.stood_still.max(Some(until));
+    }
+
+    /// Until then no watch shows anything.
+    pub(crate) fn freeze_watches(&self, until: Duration) {
+        let mut seen = self.lock();
+        seen.watches_until = seen.watches_until.max(Some(until));
     }
 
     /// From now on no operator sees anything until then.
@@ -168,6 +182,7 @@ impl Oracle {
                 majority::request(seen, change);
             }
             majority::policy(seen, change);
+            majority::node(seen, change);
             if fence {
                 seen.note_fence(change, world);
             }
@@ -189,7 +204,7 @@ impl Seen {
             None => self.fences.remove(&node),
         };
         let Some(new) = new else {
-            liveness::closed(self, &node, world);
+            liveness::closed(self, &node, old.as_ref(), world);
             return;
         };
         // Another fence of the same name is another fence.

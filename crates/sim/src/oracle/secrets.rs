@@ -4,6 +4,7 @@ use palisade_cluster::api::{Change, Kind};
 use serde_json::Value;
 
 use super::Seen;
+use crate::trace::{Did, Line};
 
 /// What every BMC's password in the embedded world begins with.
 const CANARY: &str = "secret-n";
@@ -13,6 +14,12 @@ pub(super) fn write(seen: &mut Seen, change: &Change) {
     if holds(new) {
         seen.broken(format!("I7: {} holds a password", change.key.name));
     }
+}
+
+/// And nothing that we log.
+pub(crate) fn told(lines: &[Line]) -> Option<String> {
+    let line = lines.iter().find(|line| line.did == Did::Logged && line.text.contains(CANARY))?;
+    Some(format!("I7: {} logged a password at event {}", line.actor, line.number))
 }
 
 fn holds(value: &Value) -> bool {

@@ -70,7 +70,9 @@ impl Desired {
                 }
             }
         }
-        let Some(pod) = ctx.api.get(&key).filter(|pod| !is_over(pod)) else { return };
+        // One that is bound to nobody yet is noticed when it is; among the open ends its binding would be missed.
+        let bound = |pod: &serde_json::Value| !text(pod, "/spec/nodeName").is_empty();
+        let Some(pod) = ctx.api.get(&key).filter(|pod| bound(pod) && !is_over(pod)) else { return };
         let node = ctx.api.get(&Key::cluster(Kind::NODE, text(&pod, "/spec/nodeName")));
         let served = node.is_some_and(|node| annotation(&node, MANAGED) == "true");
         let Some(volumes) = ctx.api.read(|store| volumes::of_pod(store, &pod)).filter(|_| served) else {

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, time::Duration};
 
-use super::{BACKOFF, BACKOFF_LIMIT, attachment_name};
+use super::{BACKOFF, BACKOFF_LIMIT};
 use crate::{
     api::{Key, Kind, metadata},
     nature::Ctx,
@@ -39,7 +39,7 @@ pub(super) struct Attached {
 
 impl Attached {
     pub(super) fn new(volume: &PodVolume, node: &str) -> Self {
-        let name = attachment_name(&volume.handle, &volume.driver, node);
+        let name = volumes::attachment_name(&volume.handle, &volume.driver, node);
         Self {
             attachment: Key::cluster(Kind::VOLUME_ATTACHMENT, &name),
             op: Op::Idle,

@@ -41,7 +41,7 @@ const TEMPLATES: &str = r#"
 ---
 {kind: FenceTemplate, metadata: {name: terminate}, spec: {podTemplate: {spec: {containers: [{name: a, image: a}]}}, proves: {class: Power}, readBack: {template: pdu}}}
 ---
-{kind: FenceTemplate, metadata: {name: detach}, spec: {podTemplate: {spec: {containers: [{name: a, image: a}]}}, proves: {class: Storage, drivers: [a.csi], withoutReadBack: true}}}
+{kind: FenceTemplate, metadata: {name: detach}, spec: {podTemplate: {spec: {containers: [{name: a, image: a}]}}, proves: {class: Storage, drivers: [a.csi]}, readBack: {template: switch}}}
 ---
 {kind: FenceTemplate, metadata: {name: cordon}, spec: {builtin: {name: cordon}}}
 ---

@@ -60,13 +60,14 @@ fn effect(before: &Fence, effect: &Effect, now: Tick) -> String {
         Effect::TakeSlot { grant } | Effect::GiveSlotBack { grant } => format!(" {grant}"),
         Effect::ReadLedger | Effect::ReadNode(_) | Effect::ListPods => String::new(),
         Effect::CallDevice(call) => format!(
-            " {} {:?} plugs={} call={}.{} within={}",
+            " {} {:?} plugs={} call={}.{} within={}{}",
             call.method,
             call.action,
             call.plugs.join(","),
             call.call.attempt,
             call.call.call,
             call.send_before.since(now),
+            if call.only_if_on { " only-if-on" } else { "" },
         ),
         Effect::ReadBack(read) => {
             let plugs: Vec<_> = read.plugs.iter().map(|(method, plug)| format!("{method}:{plug}")).collect();
