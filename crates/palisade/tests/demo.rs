@@ -70,7 +70,16 @@ fn a_node_that_writes_on_is_stopped_before_anybody_else_writes() {
     assert!(output.status.success(), "{said}");
     expect_in_order(
         &said,
-        &["loses its network", "nobody can write", "HOME is off", "proven", "can write to the volume", "As promised"],
+        &[
+            "HOME is cut off from the API server",
+            "HOME is cut off from its peers",
+            "nobody can write",
+            "HOME is off",
+            "proven",
+            "can write to the volume",
+            "HOME reaches the API server again",
+            "As promised: db-0 runs on",
+        ],
     );
     assert!(said.contains("two writers                0.0 s"), "{said}");
 }
@@ -83,6 +92,55 @@ fn a_bmc_that_only_says_yes_moves_nothing() {
     for word in ["released  ", "proven  ", "failover  "] {
         assert!(!said.contains(word), "{word:?} in:\n{said}");
     }
+}
+
+#[test]
+fn half_of_the_nodes_gone_is_no_reason_to_fence_them() {
+    let (output, said) = run(&["--scenario", "storm", "--speed", "1000"]);
+    assert!(output.status.success(), "{said}");
+    expect_in_order(
+        &said,
+        &[
+            "6 nodes are ready",
+            "HOME is cut off from the API server",
+            "held        HOME: the gate storm is closed: StormBrake",
+            "reaches the API server again",
+            "As promised: nobody was fenced, and nothing was released:",
+            "StormBrake",
+        ],
+    );
+    // A gate that was closed for an instant, because the others had yet to be heard, is no reason.
+    for word in ["OthersUnheard", "released  ", "proven  ", "its BMC is told"] {
+        assert!(!said.contains(word), "{word:?} in:\n{said}");
+    }
+}
+
+#[test]
+fn a_node_that_returns_in_the_middle_is_fenced_to_the_end_and_comes_back() {
+    let (output, said) = run(&["--scenario", "node-returns", "--speed", "1000"]);
+    assert!(output.status.success(), "{said}");
+    expect_in_order(
+        &said,
+        &[
+            "HOME is cut off from the API server",
+            "decided     HOME: admitted",
+            "HOME reaches the API server again",
+            "proven      HOME: a power proof by bmc",
+            "the fence is over",
+            "As promised: db-0 runs on",
+            "HOME is back, clean; never two writers",
+        ],
+    );
+}
+
+#[test]
+fn any_story_of_the_tests_can_be_watched() {
+    let (output, said) = run(&["--scenario", "crash-when-marked", "--speed", "1000"]);
+    assert!(output.status.success(), "{said}");
+    expect_in_order(
+        &said,
+        &["the operator palisade-0 crashes", "the operator palisade-1 starts", "as the story tells"],
+    );
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Catalogue: every story by name, with what it needs.
+//! Catalogue: every story by name, with what it needs. The tests tell all of them, and the demo shows them to people.
 
 use futures_util::future::LocalBoxFuture;
 
@@ -7,7 +7,7 @@ use crate::world::{Needs, Told, World};
 
 /// A story.
 pub struct Story<W> {
-    /// Its name, as in `--scenario`.
+    /// Its name. The demo's `--scenario` takes it, with dashes.
     pub name: &'static str,
     /// What it is about, in one sentence.
     pub about: &'static str,
@@ -16,7 +16,12 @@ pub struct Story<W> {
     tell: for<'a> fn(&'a mut W) -> LocalBoxFuture<'a, Told>,
 }
 
-impl<W: World> Story<W> {
+impl<W: World + 'static> Story<W> {
+    /// The story of this name.
+    pub fn named(name: &str) -> Option<Self> {
+        all().into_iter().find(|story| story.name == name)
+    }
+
     /// Tells it in a world.
     pub async fn tell(&self, world: &mut W) -> Told {
         (self.tell)(world).await
@@ -41,18 +46,18 @@ macro_rules! catalogue {
 }
 
 catalogue! {
-    power::power_failure [4 1] "a machine loses its power, and its database moves"
+    power::power_failure [4 1] "a machine loses its power: it is proven off, and its database moves"
     power::power_failure_is_proven_first [4 1] "nothing is given up before the machine is proven off"
     power::feed_fails_and_takes_the_bmc_along [4 1] "machine and BMC lose their feed together"
     power::hibernated_machine_is_not_off [4 1] "a machine that hibernates looks like off"
     partition::partition_that_still_writes [4 1] "a node that nobody hears goes on writing"
-    partition::partition_from_peers_too [4 1] "a node is cut off from the API server and its peers"
+    partition::partition_from_peers_too [4 1] "a node loses its network and writes on: it is switched off before anything moves"
     partition::process_hangs_in_a_write [4 1] "a process hangs in a write through the whole partition"
     partition::short_partition_is_forgiven [4 1] "a hiccup of the network fences nobody"
     partition::kubelet_hangs [4 1] "a kubelet hangs while its pods go on"
     partition::kubelet_hangs_for_a_moment [4 1] "a kubelet hangs for a moment"
     partition::everything_is_cut_and_nobody_knows [4 1] "node and BMC are both out of reach"
-    device::bmc_only_says_yes [4 1] "the BMC says yes and does nothing"
+    device::bmc_only_says_yes [4 1] "a node loses its network, and its BMC says yes and does nothing: nothing may move"
     device::bmc_says_off_while_the_kubelet_answers [4 1] "the BMC says off while the kubelet answers"
     device::bmc_says_nothing [4 1] "the BMC takes every request and says nothing"
     device::bmc_refuses [4 1] "the BMC refuses every command"
@@ -61,7 +66,7 @@ catalogue! {
     device::bmc_answers_late [4 1] "the BMC does what it was told a minute too late"
     device::bmc_away_for_an_hour [4 1] "the BMC is away and back an hour later"
     device::bmc_refuses_to_switch_on [4 1] "the BMC refuses to switch the machine on again"
-    storm::half_of_the_nodes_gone [6 1] "half of the nodes are silent at once"
+    storm::half_of_the_nodes_gone [6 1] "half of the nodes are silent at once: perhaps it is we who are blind, so nothing is done"
     storm::whole_zone_gone [6 3] "a whole zone is silent"
     storm::all_nodes_gone [4 1] "every node is silent"
     storm::budget_of_one_with_two_dead [6 1] "two nodes die, and the budget is one"
@@ -71,7 +76,7 @@ catalogue! {
     api::node_dies_during_an_api_outage [4 1] "a node dies while the API server is away"
     api::api_outage_in_the_middle [4 1] "the API server goes away in the middle of a fence"
     returns::node_returns_before_the_fence [4 1] "the node is back before anything was done"
-    returns::node_returns_during_the_fence [4 1] "the node is back while off is on its way"
+    returns::node_returns_during_the_fence [4 1] "a node loses its network, and has it back while off is on its way"
     returns::node_returns_while_the_fence_fails [4 1] "the node is back while the fence fails"
     returns::node_returns_after_the_release [4 1] "the node is back after its pod has moved"
     returns::somebody_switches_it_on_before_the_release [4 1] "somebody presses the button before the release"

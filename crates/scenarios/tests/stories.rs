@@ -24,7 +24,7 @@ macro_rules! stories {
 }
 
 async fn tell(name: &str) {
-    let story: Story<Embedded> = catalogue::all().into_iter().find(|story| story.name == name).unwrap();
+    let story = Story::<Embedded>::named(name).unwrap();
     let seed = std::env::var("PALISADE_SEED").ok().and_then(|seed| seed.parse().ok()).unwrap_or(1);
     let real = Instant::now();
     let mut world = Embedded::for_story(&story.needs, seed).await;

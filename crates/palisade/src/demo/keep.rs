@@ -5,7 +5,6 @@ use std::io::Write;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::Context;
 use palisade_cluster::Cluster;
@@ -13,6 +12,7 @@ use palisade_cluster::api::Server;
 use palisade_cluster::api::http::{Listening, kubeconfig};
 use palisade_operator::Metrics;
 use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 
 /// The API on loopback and the kubeconfig that points to it; both end with this.
@@ -64,14 +64,14 @@ impl Drop for Kept {
     }
 }
 
-/// Becomes true when somebody asks the demo to end.
-pub(super) fn interrupts() -> anyhow::Result<Arc<AtomicBool>> {
-    let asked = Arc::new(AtomicBool::new(false));
+/// Tells when somebody asks the demo to end.
+pub(super) fn interrupts() -> anyhow::Result<Arc<Notify>> {
+    let asked = Arc::new(Notify::new());
     for kind in [SignalKind::interrupt(), SignalKind::terminate(), SignalKind::hangup()] {
         let (mut signals, asked) = (signal(kind).context("failed to listen for Ctrl-C")?, Arc::clone(&asked));
         tokio::spawn(async move {
             while signals.recv().await.is_some() {
-                asked.store(true, Ordering::Relaxed);
+                asked.notify_one();
             }
         });
     }

@@ -1,12 +1,12 @@
 //! `palisade demo`: a failover before your eyes, on an embedded cluster, with nothing to install.
 //!
-//! Promise: the cluster, its machines and the operator are those of the tests; only the pace is for people. What the demo
+//! Promise: the stories, the cluster, its machines and the operator are those of the tests; only the pace is for people. What the demo
 //! says of power and writers comes from the cluster's truth, never from what the operator believes.
 //!
 //! | file | is |
 //! |---|---|
-//! | `scenario` | what can happen |
-//! | `stage` | one run: set up, strike, watch, close |
+//! | `scenario` | which story of the catalogue is shown |
+//! | `stage` | the world in which it is told: the embedded cluster, at a pace |
 //! | `pacer` | ties virtual time to real time |
 //! | `story` | writes and events become lines |
 //! | `split` | which part of the failover took how long, who wrote meanwhile |
@@ -27,18 +27,18 @@ use std::io::{self, Write};
 use std::process::ExitCode;
 
 use anyhow::Context;
-use clap::ValueEnum;
 
-use self::scenario::Scenario;
+use self::scenario::{FEATURED, Scenario, sentence};
 use self::stage::Stage;
 
 /// What a person can choose.
 #[derive(clap::Args)]
 pub(crate) struct Options {
-    /// What happens to the cluster; --list describes each
-    #[arg(long, value_enum, default_value_t = Scenario::PowerFailure)]
+    /// What happens to the cluster: power-failure, partition, lying-bmc, storm, node-returns, or another one of --list
+    #[arg(long, default_value = "power-failure", value_name = "NAME")]
     scenario: Scenario,
-    /// How many times faster than real time
+    /// How many times faster than real time. Where a person would only wait it is faster still, and says so: 4 times while a
+    /// node returns, 10 to 30 times while nothing may happen
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000), value_name = "TIMES")]
     speed: u32,
     /// Leave the cluster running after the story, for kubectl, until Ctrl-C
@@ -78,8 +78,19 @@ fn is_broken_pipe(error: &anyhow::Error) -> bool {
 }
 
 fn list(to: &mut impl Write) -> io::Result<()> {
-    for scenario in Scenario::value_variants() {
-        writeln!(to, "{:<14} {}", scenario.name(), scenario.tells())?;
+    for scenario in FEATURED {
+        describe(scenario, 14, to)?;
+    }
+    writeln!(to, "\nEvery other story that the tests tell can be watched as well:\n")?;
+    for scenario in Scenario::rest() {
+        describe(scenario, 43, to)?;
+    }
+    Ok(())
+}
+
+fn describe(scenario: Scenario, width: usize, to: &mut impl Write) -> io::Result<()> {
+    if let Some(story) = scenario.story() {
+        writeln!(to, "{:<width$} {}", scenario.name(), sentence(&story))?;
     }
     Ok(())
 }
@@ -93,7 +104,7 @@ mod tests {
         let mut out = Vec::new();
         list(&mut out).unwrap();
         let out = String::from_utf8(out).unwrap();
-        for name in ["power-failure", "partition", "lying-bmc", "storm", "node-returns"] {
+        for name in ["power-failure", "partition", "lying-bmc", "storm", "node-returns", "bmc-away-for-an-hour"] {
             assert!(out.lines().any(|line| line.starts_with(name) && line.ends_with('.')), "{name} in:\n{out}");
         }
     }

@@ -1,158 +1,87 @@
-//! Demo / scenario: what can happen to the cluster, and how it has to end.
+//! Demo / scenario: which story of the catalogue is shown, and how it has to end.
 //!
-//! A scenario only touches the world: power, links, BMCs. Everything else is left to Kubernetes and to Palisade.
+//! A scenario has no script of its own: what happens and what is expected is the text that the tests tell
+//! (`palisade-scenarios`). Five of them have a short name; every other story can be watched by its own.
 
-use std::time::Duration;
+use std::str::FromStr;
 
-use clap::ValueEnum;
-use palisade_cluster::Cluster;
-use palisade_cluster::machines::bmc::Behaviour;
-use palisade_cluster::machines::machine::Link;
+use anyhow::bail;
+use palisade_scenarios::catalogue::{NAMES, Story};
 
-/// What can happen.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(super) enum Scenario {
-    /// A node loses its power.
-    PowerFailure,
-    /// A node loses its network but not its disks.
-    Partition,
-    /// The same, and its BMC only says yes.
-    LyingBmc,
-    /// Half of the nodes at once.
-    Storm,
-    /// A node loses its power and comes back by itself in the middle of the fence.
-    NodeReturns,
+use super::stage::Stage;
+
+/// A story and what a person who watches it is promised.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Scenario {
+    short: &'static str,
+    story: &'static str,
+    ends: Ending,
 }
 
-/// How a scenario has to end.
+/// How a scenario has to end, beside what its story expects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Ending {
     /// The pod runs elsewhere, and the node is back clean.
     Moves,
     /// Nothing is released, and a reason is named.
     Holds,
+    /// Nothing is even begun, and a reason is named.
+    Untouched,
     /// The pod runs, here or elsewhere, and the node is back clean.
     Settles,
+    /// As the story says.
+    AsTold,
 }
 
-/// When the second act of a scenario comes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Cue {
-    /// So long after the failure.
-    After(Duration),
-    /// Once the pod runs elsewhere.
-    Moved,
-}
+/// Those that everybody should see once.
+pub(super) const FEATURED: [Scenario; 5] = [
+    Scenario { short: "power-failure", story: "power_failure", ends: Ending::Moves },
+    Scenario { short: "partition", story: "partition_from_peers_too", ends: Ending::Moves },
+    Scenario { short: "lying-bmc", story: "bmc_only_says_yes", ends: Ending::Holds },
+    Scenario { short: "storm", story: "half_of_the_nodes_gone", ends: Ending::Untouched },
+    Scenario { short: "node-returns", story: "node_returns_during_the_fence", ends: Ending::Settles },
+];
 
 impl Scenario {
     /// As on the command line.
-    pub(super) fn name(self) -> &'static str {
-        match self {
-            Self::PowerFailure => "power-failure",
-            Self::Partition => "partition",
-            Self::LyingBmc => "lying-bmc",
-            Self::Storm => "storm",
-            Self::NodeReturns => "node-returns",
-        }
+    pub(super) fn name(self) -> String {
+        self.short.replace('_', "-")
     }
 
-    /// One sentence.
-    pub(super) fn tells(self) -> &'static str {
-        match self {
-            Self::PowerFailure => "A node loses its power: Palisade proves that it is off and moves its database.",
-            Self::Partition => {
-                "A node loses its network and goes on writing: it is switched off before anything moves."
-            }
-            Self::LyingBmc => "A node loses its network, and its BMC says yes and does nothing: nothing may move.",
-            Self::Storm => "Half of the nodes go silent at once: perhaps we are the broken part, so nothing may move.",
-            Self::NodeReturns => "A node loses its power and comes back by itself in the middle of the fence.",
-        }
+    /// The story.
+    pub(super) fn story(self) -> Option<Story<Stage>> {
+        Story::named(self.story)
     }
 
     /// How it has to end.
     pub(super) fn ends(self) -> Ending {
-        match self {
-            Self::PowerFailure | Self::Partition => Ending::Moves,
-            Self::LyingBmc | Self::Storm => Ending::Holds,
-            Self::NodeReturns => Ending::Settles,
-        }
+        self.ends
     }
 
-    /// What was wrong before anybody noticed.
-    pub(super) fn prepare(self, cluster: &Cluster, home: &str) {
-        if self == Self::LyingBmc {
-            cluster.bmc(home).set(Behaviour::AcceptsOnly);
-        }
-    }
-
-    /// It strikes the node on which the database runs. Says what happened.
-    pub(super) fn strike(self, cluster: &Cluster, home: &str) -> String {
-        match self {
-            Self::PowerFailure => {
-                cluster.power_off(home);
-                format!("{home} loses its power; its BMC has its own and stays on")
-            }
-            Self::Partition => {
-                cut(cluster, home);
-                format!("{home} loses its network: no API server, no peers. It is alive, and its disks are there")
-            }
-            Self::LyingBmc => {
-                cut(cluster, home);
-                format!("{home} loses its network and goes on writing; its BMC will take every command and do nothing")
-            }
-            Self::Storm => {
-                let others = cluster.truth().look(|world| world.machines.keys().map(ToString::to_string).collect());
-                let struck = half(others, home);
-                for node in &struck {
-                    cluster.power_off(node);
-                }
-                format!("{} lose their power at the same instant", struck.join(" and "))
-            }
-            Self::NodeReturns => {
-                cluster.cut_feed(home);
-                format!("{home} loses its feed, and its BMC with it")
-            }
-        }
-    }
-
-    /// When something more happens.
-    pub(super) fn cue(self) -> Option<Cue> {
-        match self {
-            Self::Partition => Some(Cue::Moved),
-            // Inside the lease's silence, so that it boots while it is being fenced.
-            Self::NodeReturns => Some(Cue::After(Duration::from_secs(8))),
-            Self::PowerFailure | Self::LyingBmc | Self::Storm => None,
-        }
-    }
-
-    /// What happens then.
-    pub(super) fn follow(self, cluster: &Cluster, home: &str) -> String {
-        if self == Self::NodeReturns {
-            cluster.restore_feed(home);
-            return format!("the feed of {home} is back, and the machine starts by itself");
-        }
-        for link in LINKS {
-            cluster.heal(home, link);
-        }
-        format!("somebody mends the network of {home}")
+    /// The others.
+    pub(super) fn rest() -> impl Iterator<Item = Self> {
+        let featured = |name: &&&str| FEATURED.iter().all(|scenario| scenario.story != **name);
+        NAMES.iter().filter(featured).map(|name| Self { short: name, story: name, ends: Ending::AsTold })
     }
 }
 
-/// What a partition cuts. The storage network is another one: such a node can write on.
-const LINKS: [Link; 2] = [Link::Api, Link::Peers];
+impl FromStr for Scenario {
+    type Err = anyhow::Error;
 
-fn cut(cluster: &Cluster, node: &str) {
-    for link in LINKS {
-        cluster.cut(node, link);
+    fn from_str(text: &str) -> anyhow::Result<Self> {
+        let Some(found) = FEATURED.into_iter().chain(Self::rest()).find(|scenario| scenario.name() == text) else {
+            let names = FEATURED.map(|scenario| scenario.short).join(", ");
+            bail!("there is {names}, and every other name of --list");
+        };
+        Ok(found)
     }
 }
 
-/// Half of the nodes, the one that matters among them.
-fn half(mut nodes: Vec<String>, home: &str) -> Vec<String> {
-    let wanted = nodes.len() / 2;
-    nodes.sort_by_key(|node| node != home);
-    nodes.truncate(wanted);
-    nodes
+/// One sentence about a story.
+pub(super) fn sentence<W>(story: &Story<W>) -> String {
+    let mut letters = story.about.chars();
+    let first = letters.next().map(|first| first.to_uppercase().to_string()).unwrap_or_default();
+    format!("{first}{}.", letters.as_str())
 }
 
 #[cfg(test)]
@@ -160,16 +89,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_those_that_clap_takes() {
-        for scenario in Scenario::value_variants() {
-            assert_eq!(Scenario::from_str(scenario.name(), false), Ok(*scenario));
+    fn every_name_leads_to_a_story_of_the_catalogue() {
+        let all: Vec<Scenario> = FEATURED.into_iter().chain(Scenario::rest()).collect();
+        assert_eq!(all.len(), NAMES.len(), "each story once");
+        for scenario in all {
+            assert_eq!(scenario.name().parse::<Scenario>().unwrap(), scenario);
+            assert_eq!(scenario.story().unwrap().name, scenario.story);
         }
-    }
-
-    #[test]
-    fn half_of_the_nodes_has_the_one_that_matters() {
-        let nodes = ["n1", "n2", "n3", "n4"].map(str::to_owned).to_vec();
-        assert_eq!(half(nodes.clone(), "n3"), ["n3", "n1"]);
-        assert_eq!(half(nodes, "n1"), ["n1", "n2"]);
+        assert!("earthquake".parse::<Scenario>().is_err());
     }
 }

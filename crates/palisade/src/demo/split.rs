@@ -60,6 +60,10 @@ impl Split {
     /// A part was reached; only the first time counts, and never before the failure.
     pub(super) fn note(&mut self, mark: Mark, at: Duration) {
         let Some(after) = at.checked_sub(self.failed) else { return };
+        // A pod that Kubernetes moved by itself, such as from a node that came back, is no failover of ours.
+        if matches!(mark, Mark::Scheduled | Mark::Running) && !self.reached.contains_key(&Mark::Proven) {
+            return;
+        }
         // A machine may come back by itself before it is switched off for good: the off that the proof is about counts.
         if mark == Mark::Isolated && !self.reached.contains_key(&Mark::Proven) {
             self.reached.remove(&mark);
@@ -71,12 +75,8 @@ impl Split {
     pub(super) fn after(&self, mark: Mark) -> Option<Duration> {
         let at = self.reached.get(&mark).copied();
         match mark {
-            // A machine that was dead from the start is isolated by Palisade's doing no earlier than it was admitted; and
-            // one that is off without a proof may as well be on again.
-            Mark::Isolated => {
-                self.after(Mark::Proven)?;
-                Some(at?.max(self.after(Mark::Admitted)?))
-            }
+            // A machine that is off without a proof may as well be on again.
+            Mark::Isolated => self.after(Mark::Proven).and(at),
             _ => at,
         }
     }
@@ -86,13 +86,15 @@ impl Split {
         self.reached.keys().rev().copied().find(|mark| self.after(*mark).is_some())
     }
 
-    /// Each part of the failover that was reached: when, and how long it took after the part before.
-    pub(super) fn rows(&self) -> Vec<(Mark, Duration, Duration)> {
+    /// Each part of the failover that was reached: when, and how long it took after the part before; nothing if it was so
+    /// before that, as with a machine that was off from the start.
+    pub(super) fn rows(&self) -> Vec<(Mark, Duration, Option<Duration>)> {
         let mut before = Duration::ZERO;
         let reached = Mark::FAILOVER.iter().filter_map(|mark| Some((*mark, self.after(*mark)?)));
         let row = |(mark, at): (Mark, Duration)| {
-            let took = at.saturating_sub(before);
-            before = at;
+            let was_so = mark == Mark::Isolated && at < before;
+            let took = (!was_so).then(|| at.saturating_sub(before));
+            before = before.max(at);
             (mark, at, took)
         };
         reached.map(row).collect()
@@ -180,13 +182,13 @@ mod tests {
         assert_eq!(
             rows,
             [
-                (Mark::Detected, secs(11), secs(11)),
-                (Mark::Admitted, secs(12), secs(1)),
-                (Mark::Isolated, secs(12), secs(0)),
-                (Mark::Proven, secs(15), secs(3)),
-                (Mark::Running, secs(20), secs(5)),
+                (Mark::Detected, secs(11), Some(secs(11))),
+                (Mark::Admitted, secs(12), Some(secs(1))),
+                (Mark::Isolated, secs(0), None),
+                (Mark::Proven, secs(15), Some(secs(3))),
+                (Mark::Running, secs(20), Some(secs(5))),
             ],
-            "dead from the start counts from the admission; what came before the failure not at all"
+            "dead from the start took nobody's time; what came before the failure does not count"
         );
         assert_eq!(split.last(), Some(Mark::Running));
     }
@@ -198,6 +200,14 @@ mod tests {
         split.note(Mark::Detected, secs(11));
         assert_eq!(split.after(Mark::Isolated), None);
         assert_eq!(split.last(), Some(Mark::Detected), "what everybody waits for is the gates");
+    }
+
+    #[test]
+    fn what_moves_without_a_proof_is_no_failover() {
+        let mut split = Split::since(secs(0));
+        split.note(Mark::Detected, secs(11));
+        split.note(Mark::Running, secs(600));
+        assert_eq!(split.after(Mark::Running), None);
     }
 
     #[test]

@@ -1,169 +1,179 @@
-//! Demo / stage: one run. Set up, strike, watch, close.
+//! Demo / stage: a story of the catalogue, told to people. The stage is the story's world: the embedded cluster, at a pace.
+//!
+//! Promise: whoever tells a story here gets what the tests get, at the same instants; the stage only slows down and speaks.
+//! Everything up to the first blow is fast-forwarded.
 
 mod closing;
 mod facts;
 mod setting;
+mod world;
 
 use std::io;
 use std::process::ExitCode;
-use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use anyhow::bail;
+use anyhow::{Context, bail};
 use jiff::Timestamp;
 use palisade_cluster::truth::{Event, What};
 use palisade_scenarios::embedded::Embedded;
+use palisade_scenarios::stories::FIRST;
+use palisade_scenarios::world::Look;
 
 use super::Options;
-use super::keep::Kept;
+use super::keep::{Kept, interrupts};
 use super::pacer::Pacer;
-use super::scenario::{Cue, Ending, Scenario};
+use super::scenario::Ending;
 use super::split::{Mark, Split, Writers};
-use super::story::{Beat, Cast, Room, Written, of_event, of_writes};
+use super::story::{Beat, Cast, Holds, Room, Written, of_event, of_writes};
 use super::tell::{Teller, seconds};
-use super::verdict::{Outcome, judge, judge_alone};
-
-const OPERATOR: &str = "palisade-0";
-const POD: &str = "db-0";
 
 /// What a person sees before anything happens.
 const CALM: Duration = Duration::from_secs(2);
-/// Whoever has not moved a pod by then never will.
-const MOVE_LIMIT: Duration = Duration::from_mins(3);
-/// Reset, boot, thirty seconds of good behaviour, and some more.
-const RETURN_LIMIT: Duration = Duration::from_mins(10);
-/// A BMC is given a minute for each of three tries before a step is called failed.
-const HOLD_LIMIT: Duration = Duration::from_secs(400);
-/// How long a hold is watched, lest it be only a delay.
-const HOLD_WATCH: Duration = Duration::from_secs(45);
 /// Grace of 50 s, eviction after 300 s, and some more.
 const ALONE_WATCH: Duration = Duration::from_mins(7);
 
 /// One run.
 pub(super) struct Stage {
-    scenario: Scenario,
+    ends: Ending,
+    about: &'static str,
     alone: bool,
+    keep: bool,
     speed: u32,
     world: Embedded,
     epoch: Timestamp,
+    /// Whether people look on: from shortly before the first blow.
+    open: bool,
+    kept: Option<Kept>,
     cast: Cast,
     failed: Duration,
     split: Split,
     writers: Writers,
-    held: Option<Beat>,
-    released: bool,
-    cue: Option<Cue>,
+    holds: Holds,
+    deeds: Deeds,
     revision: u64,
     events: usize,
     pacer: Pacer,
-    forward: bool,
+    forward: u32,
     teller: Teller<io::Stdout>,
-    asked_to_end: Arc<AtomicBool>,
+    /// Why it could not be told. A story knows no such thing: it ends, and this is said instead.
+    trouble: Option<anyhow::Error>,
 }
 
-/// Somebody pressed Ctrl-C.
-struct Interrupted;
+/// What Palisade did so far.
+#[derive(Debug, Default)]
+struct Deeds {
+    /// The last reason that it named for holding.
+    held: Option<Beat>,
+    fenced: bool,
+    released: bool,
+}
 
-type Watched = anyhow::Result<Result<bool, Interrupted>>;
+/// How a story lets time pass.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Wait {
+    /// Until something is so.
+    Until,
+    /// For so long.
+    For,
+    /// For so long, and something has to stay so.
+    Hold,
+    /// For as long as Kubernetes alone is given.
+    Alone,
+}
 
 impl Stage {
     /// Plays a scenario to its end.
     pub(super) async fn play(options: &Options) -> anyhow::Result<ExitCode> {
-        let mut stage = Self::set(options).await?;
-        let kept = if options.keep {
-            Some(Kept::serve(&stage.world.cluster, stage.world.metrics(OPERATOR)).await?)
-        } else {
-            None
+        let asked_to_end = interrupts()?;
+        let story = options.scenario.story().context("the story is not in the catalogue")?;
+        let mut stage = Self::set(options, &story).await?;
+        let told = tokio::select! {
+            biased;
+            told = story.tell(&mut stage) => told,
+            () = asked_to_end.notified() => return stage.interrupted().await,
         };
-        if let Some(kept) = &kept {
-            stage.teller.line(&format!("Look at it from another terminal, now or later:\n  {}", kept.command()))?;
+        if let Some(trouble) = stage.trouble.take() {
+            return Err(trouble);
         }
-        let Ok(good) = stage.perform().await? else { return stage.interrupted().await };
-        if let Some(kept) = &kept {
-            stage.teller.line(&format!("\nThe cluster runs on in real time, until Ctrl-C:\n  {}", kept.command()))?;
-            stage.pacer.set_rate(1);
-            while !stage.is_asked_to_end() {
-                stage.pacer.slice(Duration::MAX).await;
+        let good = if stage.alone { stage.close_alone(told)? } else { stage.close(told)? };
+        if let Some(kept) = &stage.kept {
+            let words = format!("\nThe cluster runs on in real time, until Ctrl-C:\n  {}", kept.command());
+            stage.teller.line(&words)?;
+            tokio::select! {
+                () = stage.run_on() => {}
+                () = asked_to_end.notified() => stage.teller.line("")?,
             }
-            stage.teller.line("")?;
         }
-        stage.world.stop(OPERATOR).await;
+        stage.world.stop(FIRST).await;
         Ok(if good { ExitCode::SUCCESS } else { ExitCode::FAILURE })
     }
 
-    /// Strikes and watches until it is over; says whether it went as promised.
-    async fn perform(&mut self) -> Watched {
-        let struck = self.elapsed() + CALM;
-        if let Err(Interrupted) = self.watch(CALM, "all is well", |_| false).await? {
-            return Ok(Err(Interrupted));
-        }
-        self.failed = struck;
-        self.split = Split::since(struck);
-        self.writers.restart(struck);
-        self.cue = self.scenario.cue();
-        let words = self.scenario.strike(&self.world.cluster, &self.cast.home);
-        self.tell(&Beat { at: struck, room: Room::World, text: words, mark: None })?;
-
-        if self.alone {
-            let told = "Kubernetes alone";
-            return match self.watch(ALONE_WATCH, told, |_| false).await? {
-                Err(Interrupted) => Ok(Err(Interrupted)),
-                Ok(_) => Ok(Ok(self.close_alone()?)),
-            };
-        }
-        let over = match self.scenario.ends() {
-            Ending::Moves => match self.watch(MOVE_LIMIT, "", |it| it.reached(Mark::Running)).await? {
-                Ok(true) => self.watch(RETURN_LIMIT, "", |it| it.reached(Mark::Closed) && it.left().is_empty()).await?,
-                not => not,
-            },
-            Ending::Settles => self.watch(RETURN_LIMIT, "", Self::is_settled).await?,
-            Ending::Holds => self.watch(HOLD_LIMIT, "", Self::is_held).await?,
-        };
-        match over {
-            Err(Interrupted) => Ok(Err(Interrupted)),
-            Ok(_) => Ok(Ok(self.close()?)),
+    /// Lets real time pass, for whoever looks on with kubectl.
+    async fn run_on(&mut self) {
+        self.pacer.set_rate(1);
+        loop {
+            let slice = self.pacer.slice();
+            tokio::time::sleep(slice).await;
+            self.pacer.keep_up(slice);
         }
     }
 
-    /// Lets time pass until something is so; false if it did not come to it.
-    async fn watch(&mut self, limit: Duration, told: &str, mut so: impl FnMut(&Self) -> bool) -> Watched {
-        let end = self.elapsed() + limit;
-        while !so(self) {
+    /// Lets time pass at a pace and tells what happens, until something is so; says how long that took.
+    async fn watch(
+        &mut self,
+        wait: Wait,
+        limit: Duration,
+        what: &str,
+        mut so: impl FnMut(&dyn Look) -> bool,
+    ) -> anyhow::Result<Option<Duration>> {
+        let begun = self.elapsed();
+        loop {
             let now = self.elapsed();
-            if now >= end {
-                return Ok(Ok(false));
-            }
-            self.set_pace()?;
-            self.pacer.slice(self.next_cue().unwrap_or(end).min(end).saturating_sub(now)).await;
-            self.follow_cue()?;
+            self.set_pace(wait, now.saturating_sub(begun))?;
+            let slice = self.pacer.slice().min((begun + limit).saturating_sub(now));
+            let is_so = self.world.look_until(slice, &mut so).await.is_some();
+            let passed = self.elapsed();
+            self.pacer.keep_up(passed.saturating_sub(now));
             self.catch_up()?;
-            if self.is_asked_to_end() {
-                return Ok(Err(Interrupted));
+            self.progress(wait, what)?;
+            if is_so {
+                return Ok(Some(passed.saturating_sub(begun)));
             }
-            let words = if told.is_empty() { waits_for(self.split.last()) } else { told };
-            let since = seconds(self.elapsed().saturating_sub(self.failed));
-            self.teller.progress(&format!("{since:>8}  {words} · writes: {}", self.writers.words()))?;
+            if passed >= begun + limit {
+                return Ok(None);
+            }
         }
-        Ok(Ok(true))
     }
 
     /// Real time where something happens; faster where a person would only wait.
-    fn set_pace(&mut self) -> io::Result<()> {
-        let since = self.elapsed().saturating_sub(self.failed);
-        let (forward, why) = match self.scenario.ends() {
-            _ if self.alone => (if since > Duration::from_secs(15) { 20 } else { 1 }, "while nobody comes"),
-            Ending::Holds => (if since > Duration::from_secs(30) { 10 } else { 1 }, "while it holds"),
-            Ending::Moves | Ending::Settles => {
-                (if self.reached(Mark::Running) { 4 } else { 1 }, "while the node returns")
-            }
+    fn set_pace(&mut self, wait: Wait, waited: Duration) -> io::Result<()> {
+        let returns = self.reached(Mark::Running) && !self.reached(Mark::Closed);
+        let (forward, why) = match wait {
+            Wait::Alone if waited > Duration::from_secs(15) => (20, "while nobody comes"),
+            Wait::Hold if waited > Duration::from_secs(30) => (30, "while it has to hold"),
+            Wait::For if waited > Duration::from_secs(15) => (10, "while time passes"),
+            Wait::Until if returns => (4, "while the node returns"),
+            Wait::Until if waited > Duration::from_mins(2) => (10, "while everybody waits"),
+            Wait::Alone | Wait::Hold | Wait::For | Wait::Until => (1, ""),
         };
         self.pacer.set_rate(self.speed.saturating_mul(forward));
-        if forward > 1 && !self.forward {
-            self.forward = true;
-            self.teller.line(&format!("          (from here {forward} times faster, {why})"))?;
+        let before = std::mem::replace(&mut self.forward, forward);
+        match forward {
+            _ if forward == before => Ok(()),
+            1 => self.teller.line("          (from here at the usual pace again)"),
+            _ => self.teller.line(&format!("          (from here {forward} times faster, {why})")),
         }
-        Ok(())
+    }
+
+    /// The moving line of a terminal.
+    fn progress(&mut self, wait: Wait, what: &str) -> io::Result<()> {
+        let words = match wait {
+            Wait::Until if !self.cast.home.is_empty() && self.failed < self.elapsed() => waits_for(self.split.last()),
+            Wait::Until | Wait::For | Wait::Hold | Wait::Alone => what,
+        };
+        let since = seconds(self.elapsed().saturating_sub(self.failed));
+        let fast = if self.forward > 1 { format!(" · {} times faster", self.forward) } else { String::new() };
+        self.teller.progress(&format!("{since:>8}  {words} · writes: {}{fast}", self.writers.words()))
     }
 
     /// Tells everything that happened since the last time, in its order.
@@ -171,8 +181,8 @@ impl Stage {
         let mut beats = self.truth_beats();
         beats.extend(self.api_beats()?);
         beats.sort_by_key(|beat| beat.at);
-        for beat in &beats {
-            self.tell(beat)?;
+        for beat in self.holds.sift(beats, self.elapsed()) {
+            self.tell(&beat)?;
         }
         self.writers.pass(self.elapsed());
         Ok(())
@@ -185,7 +195,7 @@ impl Stage {
         for event in &fresh {
             beats.extend(of_event(event, &self.cast));
             if let Some(words) = writing(&mut self.writers, event, &self.cast) {
-                beats.push(Beat { at: event.at, room: Room::Writes, text: words, mark: None });
+                beats.push(Beat::new(event.at, Room::Writes, words));
             }
         }
         beats
@@ -206,6 +216,7 @@ impl Stage {
                 new: change.new.as_deref(),
             })
             .collect();
+        self.deeds.fenced |= writes.iter().any(|write| write.kind() == "NodeFence");
         Ok(of_writes(&writes, &self.cast))
     }
 
@@ -213,30 +224,11 @@ impl Stage {
         if let Some(mark) = beat.mark {
             self.split.note(mark, beat.at);
         }
-        self.released |= beat.room == Room::Released;
-        if beat.room == Room::Held && self.held.is_none() {
-            self.held = Some(beat.clone());
+        self.deeds.released |= beat.room == Room::Released;
+        if beat.room == Room::Held {
+            self.deeds.held = Some(beat.clone());
         }
         self.teller.beat(beat, beat.at.saturating_sub(self.failed))
-    }
-
-    fn next_cue(&self) -> Option<Duration> {
-        match self.cue? {
-            Cue::After(time) => Some(self.failed + time),
-            Cue::Moved => None,
-        }
-    }
-
-    fn follow_cue(&mut self) -> io::Result<()> {
-        let now = self.elapsed();
-        let due = self.next_cue().is_some_and(|due| now >= due);
-        let moved = self.cue == Some(Cue::Moved) && self.reached(Mark::Running);
-        if !due && !moved {
-            return Ok(());
-        }
-        self.cue = None;
-        let words = self.scenario.follow(&self.world.cluster, &self.cast.home);
-        self.tell(&Beat { at: now, room: Room::World, text: words, mark: None })
     }
 }
 
@@ -259,7 +251,7 @@ fn writing(writers: &mut Writers, event: &Event, cast: &Cast) -> Option<String> 
 /// What everybody waits for, after the last thing that happened.
 fn waits_for(last: Option<Mark>) -> &'static str {
     match last {
-        None => "the lease has to miss two renewals, and a witness to agree",
+        None => "the lease has to fall silent, and a witness to agree",
         Some(Mark::Detected) => "the gates decide",
         Some(Mark::Admitted | Mark::Isolated) => "off, and read back until it is steady",
         Some(Mark::Proven) => "marked; read back once more before anything is removed",

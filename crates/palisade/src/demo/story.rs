@@ -3,8 +3,10 @@
 //! Pure: the same write gives the same line. What is not told here is left out on purpose: heartbeats, bookkeeping, and
 //! words that only repeat the line before.
 
+mod holds;
 mod nature;
 mod palisade;
+mod words;
 mod workload;
 
 use std::time::Duration;
@@ -13,6 +15,7 @@ use serde_json::Value;
 
 use super::split::Mark;
 
+pub(super) use holds::Holds;
 pub(super) use nature::of_event;
 
 /// Which part of the story a line belongs to.
@@ -72,6 +75,8 @@ pub(super) struct Beat {
     pub(super) text: String,
     /// The part of the failover that it completes.
     pub(super) mark: Option<Mark>,
+    /// The request to which it is the answer.
+    pub(super) answers: Option<String>,
 }
 
 /// Whom the story is about.
@@ -103,7 +108,8 @@ pub(super) struct Written<'a> {
 }
 
 impl<'a> Written<'a> {
-    fn kind(&self) -> &'a str {
+    /// What kind of object it is.
+    pub(super) fn kind(&self) -> &'a str {
         self.new.or(self.old).map(|object| text(object, "/kind")).unwrap_or_default()
     }
 
@@ -114,11 +120,21 @@ impl<'a> Written<'a> {
     }
 
     fn beat(&self, room: Room, text: impl Into<String>) -> Beat {
-        Beat { at: self.at, room, text: text.into(), mark: None }
+        Beat::new(self.at, room, text)
+    }
+
+    /// What a request is told.
+    fn answer(&self, room: Room, text: impl Into<String>) -> Beat {
+        Beat { answers: Some(self.name.to_owned()), ..self.beat(room, text) }
     }
 }
 
 impl Beat {
+    /// A line that is no milestone.
+    pub(super) fn new(at: Duration, room: Room, text: impl Into<String>) -> Self {
+        Self { at, room, text: text.into(), mark: None, answers: None }
+    }
+
     /// The same, as a milestone.
     fn marks(self, mark: Mark) -> Self {
         Self { mark: Some(mark), ..self }
@@ -132,8 +148,7 @@ impl Beat {
 
 /// The lines of a batch of writes, in their order.
 pub(super) fn of_writes(writes: &[Written<'_>], cast: &Cast) -> Vec<Beat> {
-    let lines = |(place, write): (usize, &Written<'_>)| match write.kind() {
-        "NodeFencingRequest" if overtaken(write, &writes[place + 1..]) => Vec::new(),
+    let lines = |write: &Written<'_>| match write.kind() {
         "NodeFencingRequest" => palisade::request(write, cast),
         "NodeFence" => palisade::fence(write, cast),
         "Node" => workload::node(write),
@@ -141,18 +156,7 @@ pub(super) fn of_writes(writes: &[Written<'_>], cast: &Cast) -> Vec<Beat> {
         "VolumeAttachment" => workload::attachment(write, cast),
         _ => Vec::new(),
     };
-    writes.iter().enumerate().flat_map(lines).collect()
-}
-
-/// Whether an answer was replaced in the same instant: nobody ever waited for it.
-fn overtaken(write: &Written<'_>, later: &[Written<'_>]) -> bool {
-    let held = write.new.is_some_and(|new| text(new, "/status/phase") == "Held");
-    held && later.iter().any(|other| {
-        other.at == write.at
-            && other.name == write.name
-            && other.kind() == write.kind()
-            && other.changed("/status/phase").is_some()
-    })
+    writes.iter().flat_map(lines).collect()
 }
 
 fn text<'a>(object: &'a Value, path: &str) -> &'a str {

@@ -17,6 +17,8 @@ pub(super) struct Teller<W> {
     colours: bool,
     frame: usize,
     drawn: bool,
+    /// The line before.
+    said: String,
 }
 
 impl Teller<io::Stdout> {
@@ -26,13 +28,16 @@ impl Teller<io::Stdout> {
         let live = out.is_terminal();
         // https://no-color.org
         let colours = live && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
-        Self { out, live, colours, frame: 0, drawn: false }
+        Self { out, live, colours, frame: 0, drawn: false, said: String::new() }
     }
 }
 
 impl<W: Write> Teller<W> {
-    /// A line of the story, with the time since the failure.
+    /// A line of the story, with the time since the failure; nothing if it only repeats the line before.
     pub(super) fn beat(&mut self, beat: &Beat, since: Duration) -> io::Result<()> {
+        if std::mem::replace(&mut self.said, beat.text.clone()) == beat.text {
+            return Ok(());
+        }
         let (room, colour) = (beat.room.word(), colour(beat.room));
         let room = if self.colours { format!("\x1b[{colour}m{room:<10}\x1b[0m") } else { format!("{room:<10}") };
         self.line(&format!("{:>8}  {room}  {}", seconds(since), beat.text))
@@ -96,10 +101,11 @@ mod tests {
     use super::*;
 
     fn told(live: bool) -> String {
-        let mut teller = Teller { out: Vec::new(), live, colours: live, frame: 0, drawn: false };
-        let beat = Beat { at: Duration::ZERO, room: Room::Proven, text: "n3 is off".to_owned(), mark: None };
+        let mut teller = Teller { out: Vec::new(), live, colours: live, frame: 0, drawn: false, said: String::new() };
+        let beat = Beat::new(Duration::ZERO, Room::Proven, "n3 is off");
         teller.progress("waiting").unwrap();
         teller.beat(&beat, Duration::from_millis(13_870)).unwrap();
+        teller.beat(&beat, Duration::from_millis(13_920)).unwrap();
         String::from_utf8(teller.out).unwrap()
     }
 

@@ -2,12 +2,18 @@
 
 use std::time::Duration;
 
+use palisade_scenarios::world::Told;
+
 use super::scenario::Ending;
 use super::tell::seconds;
 
 /// What came of it.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(super) struct Outcome {
+    /// What the story is about.
+    pub(super) about: String,
+    /// Whether everything came as the story says.
+    pub(super) told: Told,
     /// The node that failed.
     pub(super) home: String,
     /// The pod.
@@ -20,25 +26,49 @@ pub(super) struct Outcome {
     pub(super) left: Vec<String>,
     /// The reason that was named for holding.
     pub(super) held: Option<String>,
+    /// Whether any fence was begun.
+    pub(super) fenced: bool,
     /// Whether anything was released.
     pub(super) released: bool,
     /// How long two nodes could write at once.
     pub(super) two_writers: Duration,
+    /// Every instant in which a volume, this or another one, had two writers or a stale write.
+    pub(super) bites: Vec<String>,
 }
 
 /// The sentence, as promised or not.
 pub(super) fn judge(ending: Ending, it: &Outcome) -> Result<String, String> {
-    let (home, pod) = (&it.home, &it.pod);
     if !it.two_writers.is_zero() {
         return Err(format!("two nodes could write to the volume for {}", seconds(it.two_writers)));
     }
-    if ending == Ending::Holds {
-        return match &it.held {
-            _ if it.released => Err(format!("{pod} was released, although this failure must hold")),
-            None => Err("nothing was released, but no reason was named either".to_owned()),
-            Some(why) => Ok(format!("held, and nothing was released: {why}")),
-        };
+    if let Some(bite) = it.bites.first() {
+        return Err(format!("a promise was broken at {bite}"));
     }
+    if let Err(why) = &it.told {
+        return Err(why.to_string());
+    }
+    match ending {
+        Ending::Holds | Ending::Untouched => held(ending, it),
+        Ending::Moves | Ending::Settles => returned(ending, it),
+        Ending::AsTold => Ok(format!("{}; it went as the story tells; never two writers", it.about)),
+    }
+}
+
+/// A failure in which nothing may move.
+fn held(ending: Ending, it: &Outcome) -> Result<String, String> {
+    let untouched = ending == Ending::Untouched;
+    match &it.held {
+        _ if it.released => Err(format!("{} was released, although this failure must hold", it.pod)),
+        _ if untouched && it.fenced => Err("a fence was begun, although nobody may be fenced".to_owned()),
+        None => Err("nothing was released, but no reason was named either".to_owned()),
+        Some(why) if untouched => Ok(format!("nobody was fenced, and nothing was released: {why}")),
+        Some(why) => Ok(format!("held, and nothing was released: {why}")),
+    }
+}
+
+/// A failure after which everything is well again.
+fn returned(ending: Ending, it: &Outcome) -> Result<String, String> {
+    let (home, pod) = (&it.home, &it.pod);
     let Some(node) = it.runs_on.as_ref() else {
         return Err(format!("{pod} does not run anywhere"));
     };
@@ -75,20 +105,28 @@ pub(super) fn judge_alone(it: &Outcome, watched: Duration, nobody: Duration) -> 
 
 #[cfg(test)]
 mod tests {
+    use palisade_scenarios::world::Broken;
+
     use super::*;
 
     fn moved() -> Outcome {
         Outcome {
+            about: "a machine loses its power".to_owned(),
+            told: Ok(()),
             home: "n3".to_owned(),
             pod: "db-0".to_owned(),
             runs_on: Some("n4".to_owned()),
             failover: Some(Duration::from_millis(21_740)),
+            left: Vec::new(),
+            held: None,
+            fenced: true,
             released: true,
-            ..Outcome::default()
+            two_writers: Duration::ZERO,
+            bites: Vec::new(),
         }
     }
 
-    fn held() -> Outcome {
+    fn stuck() -> Outcome {
         Outcome { runs_on: None, failover: None, released: false, held: Some("StormBrake".to_owned()), ..moved() }
     }
 
@@ -107,8 +145,12 @@ mod tests {
             (Ending::Moves, Outcome { runs_on: None, ..moved() }, "does not run"),
             (Ending::Moves, Outcome { runs_on: Some("n3".to_owned()), ..moved() }, "still bound to n3"),
             (Ending::Moves, Outcome { left: vec!["not Ready".to_owned()], ..moved() }, "not back clean: not Ready"),
-            (Ending::Holds, Outcome { released: true, ..held() }, "must hold"),
-            (Ending::Holds, Outcome { held: None, ..held() }, "no reason"),
+            (Ending::Holds, Outcome { released: true, ..stuck() }, "must hold"),
+            (Ending::Holds, Outcome { held: None, ..stuck() }, "no reason"),
+            (Ending::Untouched, Outcome { fenced: true, ..stuck() }, "a fence was begun"),
+            (Ending::Untouched, Outcome { held: None, fenced: false, ..stuck() }, "no reason"),
+            (Ending::AsTold, Outcome { bites: vec!["7s: two".to_owned()], ..moved() }, "broken at 7s"),
+            (Ending::Moves, Outcome { told: Err(Broken("not so: one writer".to_owned())), ..moved() }, "one writer"),
         ];
         for (ending, outcome, words) in failures {
             let said = judge(ending, &outcome).unwrap_err();
@@ -118,15 +160,18 @@ mod tests {
 
     #[test]
     fn a_hold_with_a_reason_is_as_promised() {
-        assert_eq!(judge(Ending::Holds, &held()), Ok("held, and nothing was released: StormBrake".to_owned()));
+        assert_eq!(judge(Ending::Holds, &stuck()), Ok("held, and nothing was released: StormBrake".to_owned()));
+        let untouched = Outcome { fenced: false, ..stuck() };
+        let said = "nobody was fenced, and nothing was released: StormBrake".to_owned();
+        assert_eq!(judge(Ending::Untouched, &untouched), Ok(said));
     }
 
     #[test]
     fn kubernetes_alone_is_judged_by_what_it_does() {
         let (watched, down) = (Duration::from_mins(7), Duration::from_mins(6));
-        let stuck = Outcome { left: vec!["not Ready".to_owned()], ..held() };
-        assert!(judge_alone(&stuck, watched, down).unwrap().contains("waits for a person"));
-        assert!(judge_alone(&stuck, watched, Duration::ZERO).unwrap().contains("still writes"));
+        let down_there = Outcome { left: vec!["not Ready".to_owned()], ..stuck() };
+        assert!(judge_alone(&down_there, watched, down).unwrap().contains("waits for a person"));
+        assert!(judge_alone(&down_there, watched, Duration::ZERO).unwrap().contains("still writes"));
         assert!(judge_alone(&moved(), watched, down).is_err());
     }
 }

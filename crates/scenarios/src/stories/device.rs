@@ -13,9 +13,10 @@ async fn cut_off_with(world: &mut impl World, behaves: Bmc) -> Told<String> {
     Ok(home)
 }
 
-/// The BMC says yes to every off and does nothing. Its own read-back gives it away: nothing is released, and the fence says so.
+/// The node loses its network, and its BMC says yes to every off and does nothing. Its own read-back gives it away: nothing is released, and the fence says so.
 pub async fn bmc_only_says_yes(world: &mut impl World) -> Told {
     let home = cut_off_with(world, Bmc::AcceptsOnly).await?;
+    world.cut(&home, Link::Peers).await?;
     nothing_released(world, 900).await?;
     let fence = world.fence_of(&home).and_then(|fence| fence.status).unwrap_or_default();
     expect(fence.proofs.is_empty(), "nothing is proven")?;

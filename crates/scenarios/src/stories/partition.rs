@@ -16,7 +16,8 @@ pub async fn partition_that_still_writes(world: &mut impl World) -> Told {
     expect(world.writers_of(DATA) == [world.node_of("db-0")], "one writer, and it is the new one")
 }
 
-/// The node is cut off from the API server and from its peers, but not from its storage and its BMC.
+/// The node is cut off from the API server and from its peers, but not from its storage and its BMC: it goes on writing until
+/// it is switched off.
 pub async fn partition_from_peers_too(world: &mut impl World) -> Told {
     let home = database(world).await?;
     world.cut(&home, Link::Api).await?;
@@ -26,7 +27,7 @@ pub async fn partition_from_peers_too(world: &mut impl World) -> Told {
     world.heal(&home, Link::Peers).await?;
     world.heal(&home, Link::Api).await?;
     clean(world, &home, 900).await?;
-    Ok(())
+    expect(world.writers_of(DATA) == [world.node_of("db-0")], "one writer, and it is the new one")
 }
 
 /// A process hangs in a write through the whole partition. If its machine came back with its memory, the old page would land

@@ -27,7 +27,9 @@ pub async fn node_returns_before_the_fence(world: &mut impl World) -> Told {
 pub async fn node_returns_during_the_fence(world: &mut impl World) -> Told {
     let home = database(world).await?;
     world.cut(&home, Link::Api).await?;
+    world.cut(&home, Link::Peers).await?;
     comes_to(world, &home, FencePhase::Isolating).await?;
+    world.heal(&home, Link::Peers).await?;
     world.heal(&home, Link::Api).await?;
     let well = |world: &dyn Look| world.is_ready("db-0") && world.node_is_clean(&home);
     world.run_until(900, "the database runs and the node is clean", well).await?;

@@ -3,34 +3,42 @@
 use std::io;
 use std::process::ExitCode;
 
-use super::{ALONE_WATCH, Mark, OPERATOR, Outcome, POD, Stage, judge, judge_alone, seconds};
+use palisade_scenarios::stories::FIRST;
+use palisade_scenarios::world::{Told, World};
+
+use super::{ALONE_WATCH, Mark, Stage, seconds};
+use crate::demo::verdict::{Outcome, judge, judge_alone};
 
 impl Stage {
-    fn outcome(&self) -> Outcome {
+    fn outcome(&self, told: Told) -> Outcome {
         Outcome {
+            about: self.about.to_owned(),
+            told,
             home: self.cast.home.clone(),
-            pod: POD.to_owned(),
+            pod: self.cast.pod.clone(),
             runs_on: self.runs_on(),
             failover: self.split.after(Mark::Running),
             left: self.left(),
-            held: self.held.as_ref().map(|beat| beat.text.clone()),
-            released: self.released,
+            held: self.deeds.held.as_ref().map(|beat| beat.text.clone()),
+            fenced: self.deeds.fenced,
+            released: self.deeds.released,
             two_writers: self.writers.two(),
+            bites: self.world.two_writers(),
         }
     }
 
-    pub(super) fn close(&mut self) -> io::Result<bool> {
-        let outcome = self.outcome();
+    pub(super) fn close(&mut self, told: Told) -> io::Result<bool> {
+        let outcome = self.outcome(told);
         self.teller.line("")?;
         self.table(&outcome)?;
-        match judge(self.scenario.ends(), &outcome) {
+        match judge(self.ends, &outcome) {
             Ok(words) => self.last_word(&format!("As promised: {words}."), true),
             Err(words) => self.last_word(&format!("Not as promised: {words}."), false),
         }
     }
 
-    pub(super) fn close_alone(&mut self) -> io::Result<bool> {
-        let outcome = self.outcome();
+    pub(super) fn close_alone(&mut self, told: Told) -> io::Result<bool> {
+        let outcome = self.outcome(told);
         self.teller.line("")?;
         self.writing_table()?;
         match judge_alone(&outcome, ALONE_WATCH, self.writers.nobody()) {
@@ -40,10 +48,14 @@ impl Stage {
     }
 
     fn table(&mut self, outcome: &Outcome) -> io::Result<()> {
-        self.teller.line(&format!("{:<12}{:>10}{:>10}", "", "at", "took"))?;
-        for (mark, at, took) in self.split.rows() {
+        let rows = self.split.rows();
+        if !rows.is_empty() {
+            self.teller.line(&format!("{:<12}{:>10}{:>10}", "", "at", "took"))?;
+        }
+        for (mark, at, took) in rows {
             let (word, means) = mark.words();
-            self.teller.line(&format!("{word:<12}{:>10}{:>10}  {means}", seconds(at), seconds(took)))?;
+            let took = took.map_or_else(|| "-".to_owned(), seconds);
+            self.teller.line(&format!("{word:<12}{:>10}{took:>10}  {means}", seconds(at)))?;
         }
         self.teller.line("")?;
         if let Some(time) = outcome.failover {
@@ -80,7 +92,7 @@ impl Stage {
     pub(super) async fn interrupted(&mut self) -> anyhow::Result<ExitCode> {
         self.teller.line("")?;
         self.teller.line("Ended before the story was over.")?;
-        self.world.stop(OPERATOR).await;
+        self.world.stop(FIRST).await;
         // As a shell says it: 128 and the number of SIGINT.
         Ok(ExitCode::from(130))
     }

@@ -9,7 +9,7 @@ use crate::demo::split::Mark;
 
 /// The line of an event, if it has one. Who writes is told by whoever keeps count of it.
 pub(in crate::demo) fn of_event(event: &Event, cast: &Cast) -> Option<Beat> {
-    let beat = |room, text| Beat { at: event.at, room, text, mark: None };
+    let beat = |room, text| Beat::new(event.at, room, text);
     match &event.what {
         What::Told { node, command } => Some(beat(Room::Done, format!("{node}: its BMC is told {}", words(*command)))),
         What::Power { node, was, is, .. } => {
@@ -24,7 +24,7 @@ pub(in crate::demo) fn of_event(event: &Event, cast: &Cast) -> Option<Beat> {
             Some(line.marks_if(*is == Power::Off && **node == *cast.home, Mark::Isolated))
         }
         What::Kubelet { node, is: KubeletState::Running } => {
-            Some(beat(Room::World, format!("{node} has booted; its kubelet is up")))
+            Some(beat(Room::World, format!("the kubelet of {node} is up")))
         }
         _ => None,
     }

@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use super::words::plain;
 use super::{Beat, Cast, Room, Written, list, text};
 use crate::demo::split::Mark;
 
@@ -12,7 +13,7 @@ pub(super) fn request(write: &Written<'_>, cast: &Cast) -> Vec<Beat> {
     let main = node == cast.home;
     let mut beats = Vec::new();
     if write.old.is_none() {
-        let seen = first_clause(text(new, "/spec/message"));
+        let seen = plain(first_clause(text(new, "/spec/message")));
         beats.push(write.beat(Room::Seen, format!("{node}: {seen}")).marks_if(main, Mark::Detected));
     }
     if write.changed("/status/phase").is_none() && write.changed("/status/reason").is_none() {
@@ -20,15 +21,15 @@ pub(super) fn request(write: &Written<'_>, cast: &Cast) -> Vec<Beat> {
     }
     let (reason, message) = (text(new, "/status/reason"), text(new, "/status/message"));
     match text(new, "/status/phase") {
-        "Held" => beats.push(write.beat(Room::Held, format!("{node}: {}", hold(new)))),
-        "Rejected" => beats.push(write.beat(Room::Decided, format!("{node}: rejected, {reason}: {message}"))),
+        "Held" => beats.push(write.answer(Room::Held, format!("{node}: {}", plain(&hold(new))))),
+        "Rejected" => beats.push(write.answer(Room::Decided, format!("{node}: rejected, {reason}: {message}"))),
         "Admitted" => {
-            let line = write.beat(Room::Decided, format!("{node}: admitted, every gate is open; the fence begins"));
+            let line = write.answer(Room::Decided, format!("{node}: admitted, every gate is open; the fence begins"));
             beats.push(line.marks_if(main, Mark::Admitted));
         }
         "Completed" => {
             let result = text(new, "/status/result");
-            beats.push(write.beat(Room::Returned, format!("{node}: the request is answered: {result}")));
+            beats.push(write.answer(Room::Returned, format!("{node}: the request is answered: {result}")));
         }
         _ => {}
     }
@@ -84,12 +85,12 @@ fn entry_line(write: &Written<'_>, entry: &Value, main: bool) -> Option<Beat> {
         // Told by the proof, by the request, or by the line that follows in the same instant.
         "Isolated" | "SlotTaken" | "SlotGivenBack" | "DetachIntended" | "LiftIntended" | "TimeKept" => return None,
         "ReleaseIntended" | "PodMarked" | "PodGone" | "VolumesOut" | "PodDetached" | "Unpublished" => Room::Released,
-        "StepRetried" | "NextLevel" | "Failed" | "Restarted" | "SlowRetry" | "IsolatedWithoutProof" => Room::Held,
+        "StepRetried" | "NextLevel" | "Failed" | "SlowRetry" | "IsolatedWithoutProof" => Room::Held,
         "OnIntended" | "PoweredOn" | "BootedAnew" | "HealthyAgain" | "NodeReturned" | "Lifted" | "Recovered"
         | "RecoveredByItself" => Room::Returned,
         _ => Room::Done,
     };
-    let line = write.beat(room, format!("{}: {}", write.name, text(entry, "/message")));
+    let line = write.beat(room, format!("{}: {}", write.name, plain(text(entry, "/message"))));
     Some(line.marks_if(main && text(entry, "/reason") == "PodGone", Mark::Released))
 }
 
@@ -104,7 +105,7 @@ mod tests {
 
     use serde_json::json;
 
-    use super::super::of_writes;
+    use super::super::{Holds, of_writes};
     use super::*;
 
     fn cast() -> Cast {
@@ -120,7 +121,8 @@ mod tests {
             .zip(&names)
             .map(|((old, new), name)| Written { at, by: "palisade-0", name, old: *old, new: *new })
             .collect();
-        of_writes(&writes, &cast()).into_iter().map(|beat| (beat.room, beat.text, beat.mark)).collect()
+        let beats = Holds::default().sift(of_writes(&writes, &cast()), at + Duration::from_secs(5));
+        beats.into_iter().map(|beat| (beat.room, beat.text, beat.mark)).collect()
     }
 
     fn request_of(node: &str, status: &Value) -> Value {

@@ -14,8 +14,9 @@ pub(super) fn pod(write: &Written<'_>, cast: &Cast) -> Vec<Beat> {
     }
     let mut beats = Vec::new();
     // Palisade's own mark is told by its fence.
-    if write.changed("/metadata/deletionTimestamp").is_some() && !write.by.starts_with("palisade") {
-        let words = format!("{name} is told to end by {}; its node does not hear it", write.by);
+    let unmarked = write.old.is_some_and(|old| text(old, "/metadata/deletionTimestamp").is_empty());
+    if unmarked && write.changed("/metadata/deletionTimestamp").is_some() && !write.by.starts_with("palisade") {
+        let words = format!("{name} is told to end by {}, and does when its node hears of it", write.by);
         beats.push(write.beat(Room::Kubernetes, words));
     }
     if write.changed("/spec/nodeName").is_some() {
@@ -128,6 +129,9 @@ mod tests {
         assert!(pod(&written("db-0", "palisade-0", Some(&alive), Some(&marked)), &cast()).is_empty());
         let told = pod(&written("db-0", "taint-eviction-controller", Some(&alive), Some(&marked)), &cast());
         assert_eq!(told[0].room, Room::Kubernetes);
+        let mut ended = marked.clone();
+        ended["metadata"]["deletionTimestamp"] = "2026-03-01T12:00:30Z".into();
+        assert!(pod(&written("db-0", "system:node:n3", Some(&marked), Some(&ended)), &cast()).is_empty(), "told once");
     }
 
     #[test]
