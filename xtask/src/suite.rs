@@ -1,7 +1,7 @@
 //! `cargo xtask test`: one tier after the other, each under its heading, all of them even if one fails.
 //!
 //! Promise: what was not checked is told. A tier that cannot run is an error in CI and a loud "skipped,
-//! because" at a desk; a tier that ran no test has failed.
+//! because" at a desk, and so is what only some of its tests want; a tier that ran no test has failed.
 
 use std::{process::ExitCode, time::Duration};
 
@@ -10,7 +10,9 @@ use anyhow::Result;
 use crate::{
     clock::now,
     counts::Tally,
-    deny, files, install, interrupt,
+    deny, files,
+    install::{self, Need},
+    interrupt,
     run::{Call, INTERRUPTED, Ran},
     table::{self, Report, Verdict},
     tiers::{Action, Counts, Step, TIERS, Tier},
@@ -70,7 +72,12 @@ fn run_tier(workspace: &Workspace, tier: &'static Tier) -> Report {
         took: Duration::ZERO,
         notes: vec![],
     };
-    match tier.needs.iter().try_for_each(|need| install::ensure(workspace, *need)) {
+    let ensure = |need: &Need| install::ensure(workspace, *need);
+    let there = tier.needs.iter().try_for_each(ensure).and_then(|()| {
+        let wanted = tier.wants.iter().try_for_each(ensure);
+        wanted.or_else(|lacking| do_without(&mut report, workspace.ci, lacking))
+    });
+    match there {
         Ok(()) => {
             for step in tier.steps {
                 take(&mut report, step, run_step(workspace, step));
@@ -102,6 +109,15 @@ fn cannot_run(report: &mut Report, ci: bool, why: &str) {
         report.tally += Tally::SKIPPED;
         report.notes.push(format!("skipped, because {why}"));
     }
+}
+
+/// At a desk a tier runs without what only some of its tests want, and says so. An interrupt is no lack.
+fn do_without(report: &mut Report, ci: bool, lacking: anyhow::Error) -> Result<()> {
+    if ci || interrupt::asked() {
+        return Err(lacking);
+    }
+    report.notes.push(format!("run in part; what needs it left itself out, because {lacking:#}"));
+    Ok(())
 }
 
 /// What one step says about itself.
@@ -235,6 +251,22 @@ mod tests {
         assert_eq!((ci.verdict, ci.tally), (Verdict::Failed, Tally::FAILED));
         assert_eq!((desk.verdict, desk.tally), (Verdict::Skipped, Tally::SKIPPED));
         assert_eq!(desk.notes, ["skipped, because clippy is missing"]);
+    }
+
+    #[test]
+    fn what_only_some_tests_want_stops_a_tier_in_ci_and_is_told_at_a_desk() {
+        let lacking = || anyhow::anyhow!("kubectl is missing");
+        let (mut ci, mut desk) = (blank(), blank());
+        assert!(do_without(&mut ci, true, lacking()).is_err());
+        assert!(do_without(&mut desk, false, lacking()).is_ok());
+        assert_eq!(desk.verdict, Verdict::Passed);
+        assert_eq!(desk.notes, ["run in part; what needs it left itself out, because kubectl is missing"]);
+    }
+
+    #[test]
+    fn the_unit_tests_need_nothing_but_rust() {
+        let tests = TIERS.iter().find(|tier| tier.name == "tests").unwrap();
+        assert!(tests.needs.is_empty());
     }
 
     #[test]

@@ -12,6 +12,8 @@ pub(crate) struct Tier {
     pub(crate) name: &'static str,
     pub(crate) shows: &'static str,
     pub(crate) needs: &'static [Need],
+    /// What some of its tests need, which leave themselves out where it is missing.
+    pub(crate) wants: &'static [Need],
     pub(crate) steps: &'static [Step],
 }
 
@@ -64,18 +66,21 @@ pub(crate) const TIERS: &[Tier] = &[
         name: "format",
         shows: "one layout for all code",
         needs: &[Need::Component { name: "rustfmt", command: "fmt" }],
+        wants: &[],
         steps: &[step(cargo(&["fmt", "--all", "--check"]), Counts::One)],
     },
     Tier {
         name: "lint",
         shows: "no warning, no forbidden clock, no unordered map",
         needs: &[Need::Component { name: "clippy", command: "clippy" }],
+        wants: &[],
         steps: &[step(cargo(&["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]), Counts::One)],
     },
     Tier {
         name: "supply-chain",
         shows: "licences, bans, sources and known vulnerabilities of what we depend on",
         needs: &[Need::CargoDeny],
+        wants: &[],
         steps: &[
             step(Action::Deny(&["check", "licenses", "bans", "sources"]), Counts::One),
             step(Action::Advisories, Counts::One),
@@ -84,7 +89,8 @@ pub(crate) const TIERS: &[Tier] = &[
     Tier {
         name: "tests",
         shows: "unit tests, golden tables, properties, a small model, the embedded cluster, stories, seeds, the demo",
-        needs: &[Need::Program { name: "kubectl", package: "kubernetes-client" }],
+        needs: &[],
+        wants: &[Need::Program { name: "kubectl", package: "kubernetes-client" }],
         steps: &[
             step(cargo(&["test", "--workspace", "--no-run"]), Counts::Nothing),
             Step { action: cargo(&["test", "--workspace", "--no-fail-fast"]), counts: Counts::Tests, bar: Some(180) },
@@ -94,12 +100,14 @@ pub(crate) const TIERS: &[Tier] = &[
         name: "model",
         shows: "the promises in every reachable state of small worlds",
         needs: &[],
+        wants: &[],
         steps: &[step(Action::Cargo(&MODEL, &[("PALISADE_MODEL", "full")]), Counts::Tests)],
     },
     Tier {
         name: "seeds",
         shows: "the promises, by the truth, in 2,000 runs in virtual time with everything going wrong, and after every crash; that the runs reach everything, and would see a bug",
         needs: &[],
+        wants: &[],
         steps: &[
             step(cargo(&["build", "--release", "-p", "palisade"]), Counts::Nothing),
             Step {
@@ -147,6 +155,7 @@ pub(crate) const TIERS: &[Tier] = &[
         name: "docs",
         shows: "documentation that builds, links that lead somewhere, no trace of one machine",
         needs: &[Need::Program { name: "git", package: "git" }],
+        wants: &[],
         steps: &[
             step(Action::Cargo(&["doc", "--workspace", "--no-deps"], &[("RUSTDOCFLAGS", "-D warnings")]), Counts::One),
             step(Action::Look("relative links in Markdown resolve", links::broken), Counts::One),
