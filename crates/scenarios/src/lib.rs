@@ -7,9 +7,11 @@
 //! | [`stories`] | the stories, one file per theme |
 //! | [`catalogue`] | all of them by name |
 //! | [`embedded`] | the embedded cluster as a world |
+//! | [`conformance`] | what every cluster's API does, embedded or real, by the same text |
 #![forbid(unsafe_code)]
 
 pub mod catalogue;
+pub mod conformance;
 pub mod embedded;
 pub mod look;
 pub mod stories;

@@ -196,6 +196,8 @@ pub trait World: Look {
     /// A DaemonSet with one pod on every node.
     async fn daemon_set(&mut self, name: &str) -> Told;
 
+    /// Lets time pass until every operator has watched long enough to believe what it sees.
+    async fn settle(&mut self);
     /// Lets time pass.
     async fn run_for(&mut self, seconds: u64);
     /// Lets time pass until something is so, and says how long that took. `what` says what is waited for.

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::{
     custom, defaults,
     kinds::{Definition, Kind},
-    metadata, rules,
+    metadata, metadata_rules, rules,
     status::{Cause, Status},
     store::{Actor, Key, Object, Store},
 };
@@ -16,8 +16,20 @@ use crate::clock::seconds;
 pub(crate) struct Options {
     /// Everything but the write itself.
     pub(crate) dry_run: bool,
-    /// Refuse fields that the schema does not know, rather than drop them.
-    pub(crate) strict: bool,
+    /// What becomes of fields that the schema does not know.
+    pub(crate) fields: Unknown,
+}
+
+/// What becomes of fields that nobody knows (`fieldValidation`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Unknown {
+    /// They are dropped.
+    Ignore,
+    /// They are dropped, and the caller is told.
+    #[default]
+    Warn,
+    /// The object is refused.
+    Strict,
 }
 
 /// What only the API server may say about a new object.
@@ -35,16 +47,19 @@ impl Store {
     ) -> Result<Object, Status> {
         let definition = self.definition(kind)?;
         if metadata::revision(&object) != 0 {
-            return Err(Status::internal("resourceVersion should not be set on objects to be created"));
+            return Err(Status::unexpected("resourceVersion should not be set on objects to be created"));
         }
         self.place(&definition, namespace, &mut object)?;
         self.sign(&definition, &mut object);
         defaults::on_create(&definition, &mut object);
 
         let name = metadata::name(&object).to_owned();
+        metadata_rules::tidy(&mut object);
         let mut wrong: Vec<Cause> = rules::name(&object).into_iter().collect();
+        wrong.extend(metadata_rules::check(&object, definition.custom.is_some()));
         if let Some(custom) = &definition.custom {
-            wrong.extend(custom.admit(&mut object, None, options.strict)?);
+            wrong.extend(custom.admit(&mut object, None, options.fields, &mut self.warnings)?);
+            self.warnings.extend(metadata_rules::warnings(&object));
         } else {
             rules::drop_nulls(&mut object);
             wrong.extend(rules::built_in(kind, None, &object));
@@ -53,8 +68,8 @@ impl Store {
             return Err(Status::invalid(&definition, &name, wrong));
         }
         let key = Key::of(kind, &object);
-        if self.get(&key).is_some() {
-            return Err(Status::already_exists(&definition, &name));
+        if let Some(there) = self.get(&key) {
+            return Err(Status::already_exists(&definition, &name, metadata::is_deleting(there)));
         }
         let reading = match kind {
             Kind::CUSTOM_RESOURCE_DEFINITION => Some(custom::read(&definition, &mut object, &self.clock)?),

@@ -9,6 +9,7 @@ use std::{
 use serde_json::{Value, json};
 
 use super::{
+    create::Unknown,
     kinds::{Definition, Registry},
     metadata,
     schema::Schema,
@@ -30,10 +31,19 @@ pub struct Custom {
 
 impl Custom {
     /// Makes an object what the schema makes of it, and tells what is wrong with it.
-    pub(crate) fn admit(&self, new: &mut Value, old: Option<&Value>, strict: bool) -> Result<Vec<Cause>, Status> {
+    pub(crate) fn admit(
+        &self,
+        new: &mut Value,
+        old: Option<&Value>,
+        fields: Unknown,
+        warnings: &mut Vec<String>,
+    ) -> Result<Vec<Cause>, Status> {
         let unknown = self.schema.shape(new);
-        if strict && !unknown.is_empty() {
-            let fields: Vec<String> = unknown.iter().map(|field| format!("unknown field \"{field}\"")).collect();
+        let told = unknown.iter().map(|field| format!("unknown field \"{field}\""));
+        if fields == Unknown::Warn {
+            warnings.extend(told);
+        } else if fields == Unknown::Strict && !unknown.is_empty() {
+            let fields: Vec<String> = told.collect();
             let kind = self.what.split(' ').next().unwrap_or_default();
             return Err(Status::bad_request(format!(
                 "{} cannot be handled as a {kind}: strict decoding error: {}",

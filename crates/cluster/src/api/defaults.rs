@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 
 use super::{
     kinds::{Definition, Kind},
-    metadata,
+    metadata, secret,
 };
 
 /// Fills in a new object.
@@ -28,6 +28,7 @@ pub(crate) fn on_create(definition: &Definition, object: &mut Value) {
             lay_under(object, &json!({"status": {"replicas": 0}}));
         }
         Kind::JOB => name_job_pods(object),
+        Kind::NODE => take_no_pods_yet(object),
         _ => {}
     }
 }
@@ -64,7 +65,20 @@ pub(crate) fn on_update(definition: &Definition, object: &mut Value) {
             lay_under(object, &json!({"reclaimPolicy": "Delete", "volumeBindingMode": "Immediate"}));
         }
         Kind::CSI_DRIVER => lay_under(object, &json!({"spec": {"attachRequired": true, "podInfoOnMount": false}})),
-        Kind::SECRET => lay_under(object, &json!({"type": "Opaque"})),
+        Kind::SECRET => {
+            lay_under(object, &json!({"type": "Opaque"}));
+            secret::keep_text(object);
+        }
+        Kind::NODE => {
+            // To a built-in kind, no, none and nothing are the same.
+            if let Some(spec) = object.get_mut("spec").and_then(Value::as_object_mut) {
+                spec.retain(|field, value| match field.as_str() {
+                    "unschedulable" => *value != json!(false),
+                    "taints" => *value != json!([]),
+                    _ => true,
+                });
+            }
+        }
         Kind::SERVICE => lay_under(object, &json!({"spec": {"type": "ClusterIP", "sessionAffinity": "None"}})),
         _ => {}
     }
@@ -95,6 +109,20 @@ fn tolerate_for_a_while(pod: &mut Value) {
             tolerations
                 .push(json!({"key": key, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 300}));
         }
+    }
+}
+
+/// The admission plugin TaintNodesByCondition: until somebody has looked at a new Node, it is taken for not ready.
+fn take_no_pods_yet(node: &mut Value) {
+    let taint = json!({"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"});
+    if !node["spec"].is_object() {
+        node["spec"] = json!({});
+    }
+    let taints = &mut node["spec"]["taints"];
+    match taints.as_array_mut() {
+        Some(list) if list.iter().any(|known| known["key"] == taint["key"] && known["effect"] == taint["effect"]) => {}
+        Some(list) => list.push(taint),
+        None => *taints = json!([taint]),
     }
 }
 

@@ -124,7 +124,7 @@ fn meant(definition: &Definition, object: &Value, options: &DeleteOptions) -> Re
              The object might have been {hint}"
         );
         // Upstream names the kind here, not the plural as in other conflicts.
-        Err(Status::conflict_on(&definition.qualified_name(), definition, metadata::name(object), &why))
+        Err(Status::conflict_on(&definition.name, definition, metadata::name(object), &why))
     };
     let uid = metadata::uid(object);
     if let Some(expected) = options.uid.as_deref().filter(|expected| *expected != uid) {

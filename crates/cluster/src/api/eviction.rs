@@ -25,7 +25,7 @@ pub(crate) fn evict(store: &mut Store, by: &Actor, key: &Key, options: &DeleteOp
             _ => {
                 let why = "This pod has more than one PodDisruptionBudget, which the eviction subresource does not \
                            support.";
-                return Err(Status::internal(why));
+                return Err(Status::unexpected(why));
             }
         }
         if !options.dry_run {
@@ -75,7 +75,7 @@ fn spend(store: &mut Store, by: &Actor, budget: &Object, pod: &Value, dry_run: b
     spent["status"]["disruptionsAllowed"] = (allowed - 1).into();
     spent["status"]["disruptedPods"][metadata::name(pod)] = seconds(store.clock.now()).into();
     let key = Key::of(Kind::POD_DISRUPTION_BUDGET, budget);
-    store.update(by, &key, Part::Whole, spent, Options { dry_run, strict: false }).map(drop)
+    store.update(by, &key, Part::Whole, spent, Options { dry_run, ..Options::default() }).map(drop)
 }
 
 fn is_ready(pod: &Value) -> bool {

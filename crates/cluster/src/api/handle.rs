@@ -201,6 +201,7 @@ impl Api {
     pub(crate) fn write<T>(&self, act: impl FnOnce(&mut Store, &Actor) -> T) -> T {
         let mut store = self.lock();
         let before = store.revision();
+        store.warnings.clear();
         let outcome = act(&mut store, &self.actor);
         if store.revision() != before {
             self.changed.notify_waiters();

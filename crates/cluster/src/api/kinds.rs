@@ -63,11 +63,6 @@ impl Definition {
     pub fn qualified(&self) -> String {
         if self.group.is_empty() { self.plural.to_string() } else { format!("{}.{}", self.plural, self.group) }
     }
-
-    /// `Pod` or `NodeFence.palisade.dev`, as in messages about validity.
-    pub(crate) fn qualified_name(&self) -> String {
-        if self.group.is_empty() { self.name.to_string() } else { format!("{}.{}", self.name, self.group) }
-    }
 }
 
 /// A row of the table below.
@@ -114,7 +109,7 @@ macro_rules! built_in {
 built_in! {
     NAMESPACE "" "v1" "Namespace" "namespaces" ["ns"] [Status]
     NODE "" "v1" "Node" "nodes" ["no"] [Status]
-    POD "" "v1" "Pod" "pods" ["po"] [Namespaced Status AnswersDeleted All]
+    POD "" "v1" "Pod" "pods" ["po"] [Namespaced Status Generation AnswersDeleted All]
     LEASE "coordination.k8s.io" "v1" "Lease" "leases" [] [Namespaced Careful]
     EVENT "" "v1" "Event" "events" ["ev"] [Namespaced]
     PERSISTENT_VOLUME "" "v1" "PersistentVolume" "persistentvolumes" ["pv"] [Status AnswersDeleted]

@@ -1,6 +1,7 @@
 //! Kubernetes' API in memory: the store, what a write has to satisfy, and the ways to reach it.
 //!
 //! Promise: whatever a client can see or cause here, it could see or cause on a real API server, in the same words.
+//! It is kept by `conformance` in `palisade-scenarios`, whose checks run against this and against a real one.
 //!
 //! | asks | goes through |
 //! |---|---|
@@ -12,7 +13,8 @@
 //!
 //! Left out, on purpose: who may do what (RBAC, admission webhooks), strategic merge and server-side apply (415),
 //! managedFields, conversion between versions but for `apiVersion`, validation of built-in kinds beyond what could go
-//! wrong here (`rules.rs`), and the controllers: garbage collection and the end of a namespace are theirs.
+//! wrong here (`rules.rs`), the finalizers that protect volumes and claims, a word about fields that stand twice in a
+//! body, and the controllers: garbage collection and the end of a namespace are theirs.
 
 mod create;
 mod custom;
@@ -21,12 +23,14 @@ mod discovery;
 mod events;
 mod eviction;
 mod jsonpath;
+mod metadata_rules;
 mod openapi;
 mod path;
 mod read;
 mod render;
 mod rules;
 mod schema;
+mod secret;
 mod subresources;
 mod table;
 mod update;

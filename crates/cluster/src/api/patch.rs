@@ -1,6 +1,6 @@
 //! PATCH: merge patches and JSON patches. Strategic merge and server-side apply are refused.
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::{
     create::Options,
@@ -24,9 +24,12 @@ impl Patch {
     pub(crate) fn read(media_type: &str, body: &[u8]) -> Result<Self, Status> {
         let broken = |error: serde_json::Error| Status::bad_request(format!("error decoding patch: {error}"));
         match media_type.split(';').next().unwrap_or_default().trim() {
-            "application/merge-patch+json" => serde_json::from_slice(body).map(Self::Merge).map_err(broken),
+            "application/merge-patch+json" => {
+                let changes: Map<String, Value> = serde_json::from_slice(body).map_err(broken)?;
+                Ok(Self::Merge(changes.into()))
+            }
             "application/json-patch+json" => serde_json::from_slice(body).map(Self::Json).map_err(broken),
-            other => Err(Status::unsupported_patch(other)),
+            _ => Err(Status::unsupported_patch()),
         }
     }
 }
@@ -51,6 +54,16 @@ impl Store {
         if metadata::text(&new, "resourceVersion").is_empty() {
             metadata::copy(&old, &mut new, "resourceVersion");
         }
+        // A custom object may be anything until somebody looks; a built-in one cannot even be read as another kind.
+        let mut wrong = Vec::new();
+        for field in ["apiVersion", "kind"].into_iter().filter(|_| definition.custom.is_some()) {
+            if let Some(stated) = new.get(field).filter(|stated| *stated != &old[field]) {
+                wrong.push(Cause::invalid(field, stated, &format!("must be {}", text(&old, field))));
+            }
+        }
+        if !wrong.is_empty() {
+            return Err(Status::invalid_of((text(&new, "kind"), &definition.group), &key.name, wrong));
+        }
         // An update names the UID as a precondition (409); a patch that would change it breaks a rule (422).
         let (uid, asked) = (metadata::uid(&old), metadata::uid(&new));
         if !asked.is_empty() && asked != uid {
@@ -59,4 +72,8 @@ impl Store {
         }
         self.update(by, key, part, new, options)
     }
+}
+
+fn text<'a>(object: &'a Value, field: &str) -> &'a str {
+    object.get(field).and_then(Value::as_str).unwrap_or_default()
 }

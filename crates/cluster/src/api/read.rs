@@ -10,7 +10,7 @@ use super::{
     metadata,
     path::{Place, Query},
     selector::{Fields, Labels},
-    status::Status,
+    status::{Cause, Status},
     store::{Object, Store},
     wire::View,
 };
@@ -103,7 +103,7 @@ pub(crate) async fn list(api: &Api, view: View, place: &Place, query: &Query) ->
     let asked = query.number("resourceVersion")?;
     let way = query.text("resourceVersionMatch");
     if !way.is_empty() && asked.is_none() {
-        return Err(Status::bad_request("resourceVersionMatch is forbidden unless resourceVersion is provided"));
+        return Err(bad_match("resourceVersionMatch is forbidden unless resourceVersion is provided"));
     }
     let known = fresh_enough(api, view, asked.unwrap_or_default()).await?;
     let limit = query.number("limit")?.filter(|limit| *limit > 0).and_then(|limit| usize::try_from(limit).ok());
@@ -118,6 +118,12 @@ pub(crate) async fn list(api: &Api, view: View, place: &Place, query: &Query) ->
         let revision = if way == "Exact" { asked.unwrap_or(known) } else { known };
         Ok(page(selection.objects_at(store, revision)?, revision, limit, &selection))
     })
+}
+
+/// A `resourceVersionMatch` that does not go with the rest of the options.
+pub(crate) fn bad_match(why: &str) -> Status {
+    let cause = Cause::forbidden("resourceVersionMatch", why);
+    Status::invalid_of(("ListOptions", "meta.k8s.io"), "", vec![cause])
 }
 
 fn place_of(object: &Value) -> (&str, &str) {

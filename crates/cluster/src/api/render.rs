@@ -13,6 +13,8 @@ pub(crate) enum Form {
     Whole,
     Metadata,
     Table(Include),
+    /// A table whose columns the caller knows already.
+    Rows(Include),
 }
 
 /// What a row of a table carries besides its cells.
@@ -41,6 +43,11 @@ impl Form {
         Self::Whole
     }
 
+    /// The same for the second line of a watch and those after it.
+    pub(crate) fn without_columns(self) -> Self {
+        if let Self::Table(include) = self { Self::Rows(include) } else { self }
+    }
+
     /// One object.
     pub(crate) fn one(self, served: &Served, object: &Value, now: Timestamp) -> Vec<u8> {
         match self {
@@ -49,6 +56,12 @@ impl Form {
             Self::Table(include) => {
                 let list = json!({"resourceVersion": metadata::text(object, "resourceVersion")});
                 bytes(&table::table(served, [object], &list, include, now))
+            }
+            Self::Rows(include) => {
+                let list = json!({"resourceVersion": metadata::text(object, "resourceVersion")});
+                let mut table = table::table(served, [object], &list, include, now);
+                table["columnDefinitions"] = json!(null);
+                bytes(&table)
             }
         }
     }
@@ -77,14 +90,34 @@ impl Form {
             if index > 0 {
                 text.push(b',');
             }
-            text.extend(match self {
-                Self::Metadata => bytes(&only_metadata(object)),
-                _ => bytes(&dressed(served, object)),
-            });
+            match self {
+                Self::Metadata => text.extend(bytes(&only_metadata(object))),
+                _ => write_item(&mut text, served, object),
+            }
         }
         text.extend(b"]}");
         text
     }
+}
+
+/// An item of a list. One of a built-in kind does not say what it is: the list does.
+fn write_item(text: &mut Vec<u8>, served: &Served, object: &Value) {
+    let object = dressed(served, object);
+    let Some(fields) = object.as_object().filter(|_| served.definition.custom.is_none()) else {
+        text.extend(bytes(&object));
+        return;
+    };
+    let told = fields.iter().filter(|(name, _)| !matches!(name.as_str(), "kind" | "apiVersion"));
+    text.push(b'{');
+    for (index, (name, field)) in told.enumerate() {
+        if index > 0 {
+            text.push(b',');
+        }
+        text.extend(bytes(&json!(name)));
+        text.push(b':');
+        text.extend(bytes(field));
+    }
+    text.push(b'}');
 }
 
 impl Served {

@@ -2,24 +2,47 @@
 
 use serde_json::{Value, json};
 
-use super::{kinds::Kind, metadata, status::Cause};
+use super::{kinds::Kind, metadata, metadata_rules::qualified_name, status::Cause};
 
 /// The name has to fit into a DNS name.
 pub(crate) fn name(object: &Value) -> Option<Cause> {
-    let name = metadata::name(object);
+    subdomain("metadata.name", metadata::name(object))
+}
+
+fn subdomain(field: &str, name: &str) -> Option<Cause> {
+    let why = "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must \
+               start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is \
+               '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')";
+    (!is_subdomain(name)).then(|| Cause::invalid(field, &name.into(), why))
+}
+
+/// Whether a text fits into a DNS name.
+pub(super) fn is_subdomain(name: &str) -> bool {
     let inner = |byte: &u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || *byte == b'-';
     let edge = |byte: Option<&u8>| byte.is_some_and(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit());
     let label = |label: &str| {
         let bytes = label.as_bytes();
         bytes.iter().all(inner) && edge(bytes.first()) && edge(bytes.last())
     };
-    if name.len() <= 253 && name.split('.').all(label) {
-        return None;
+    name.len() <= 253 && name.split('.').all(label)
+}
+
+/// Whether a body can be read at all: times with microseconds have all six digits.
+pub(crate) fn readable(kind: Kind, object: &Value) -> Result<(), String> {
+    let places: &[&str] = match kind {
+        Kind::LEASE => &["/spec/acquireTime", "/spec/renewTime"],
+        Kind::EVENT => &["/eventTime"],
+        _ => return Ok(()),
+    };
+    for text in places.iter().filter_map(|place| object.pointer(place)?.as_str()) {
+        let rest = text.get("2006-01-02T15:04:05".len()..).unwrap_or_default();
+        let digits = rest.bytes().skip(1).take_while(u8::is_ascii_digit).count();
+        if !rest.starts_with('.') || digits != 6 {
+            let layout = "2006-01-02T15:04:05.000000Z07:00";
+            return Err(format!("parsing time {text:?} as {layout:?}: cannot parse {rest:?} as \".000000\""));
+        }
     }
-    let why = "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must \
-               start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is \
-               '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')";
-    Some(Cause::invalid("metadata.name", &name.into(), why))
+    Ok(())
 }
 
 /// Who is being deleted gets no new finalizers.
@@ -50,6 +73,10 @@ pub(crate) fn built_in(kind: Kind, old: Option<&Value>, new: &Value) -> Vec<Caus
         (Kind::VOLUME_ATTACHMENT, Some(old)) if old["spec"] != new["spec"] => {
             vec![Cause::invalid("spec", &new["spec"], "field is immutable")]
         }
+        (Kind::VOLUME_ATTACHMENT, None) => attachment(new),
+        (Kind::PERSISTENT_VOLUME_CLAIM, Some(old)) => claim_update(old, new),
+        (Kind::LEASE, _) => lease(new),
+        (Kind::EVENT, None) => event(new),
         (Kind::SECRET | Kind::CONFIG_MAP, Some(old)) if old["immutable"] == true && old["data"] != new["data"] => {
             vec![Cause::forbidden("data", "field is immutable when `immutable` is set")]
         }
@@ -57,16 +84,65 @@ pub(crate) fn built_in(kind: Kind, old: Option<&Value>, new: &Value) -> Vec<Caus
     }
 }
 
+fn attachment(attachment: &Value) -> Vec<Cause> {
+    let text = |pointer| attachment.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
+    let nameless = text("/spec/attacher").is_empty().then(|| Cause::required("spec.attacher", ""));
+    nameless.into_iter().chain(subdomain("spec.nodeName", text("/spec/nodeName"))).collect()
+}
+
+/// What a claim asks for stays, but for its size, and for the volume that it was given.
+fn claim_update(old: &Value, new: &Value) -> Vec<Cause> {
+    let asked = |claim: &Value| {
+        let mut spec = claim["spec"].clone();
+        if let Some(spec) = spec.as_object_mut() {
+            spec.remove("resources");
+            spec.remove("volumeName");
+        }
+        spec
+    };
+    let given = &old["spec"]["volumeName"];
+    if asked(old) == asked(new) && (given.is_null() || *given == new["spec"]["volumeName"]) {
+        return Vec::new();
+    }
+    let why =
+        "spec is immutable after creation except resources.requests and volumeAttributesClassName for bound claims";
+    vec![Cause::forbidden("spec", why)]
+}
+
+fn lease(lease: &Value) -> Vec<Cause> {
+    let spec = &lease["spec"];
+    let below = |field: &str, least: i64| spec[field].as_i64().is_some_and(|number| number < least);
+    let mut wrong = Vec::new();
+    if below("leaseDurationSeconds", 1) {
+        let value = &spec["leaseDurationSeconds"];
+        wrong.push(Cause::invalid("spec.leaseDurationSeconds", value, "must be greater than 0"));
+    }
+    if below("leaseTransitions", 0) {
+        let value = &spec["leaseTransitions"];
+        wrong.push(Cause::invalid("spec.leaseTransitions", value, "must be greater than or equal to 0"));
+    }
+    wrong
+}
+
+/// An Event lives where its subject does; those about the cluster's objects live in `default`.
+fn event(event: &Value) -> Vec<Cause> {
+    let subject = event.pointer("/involvedObject/namespace").and_then(Value::as_str).unwrap_or_default();
+    let home = if subject.is_empty() { "default" } else { subject };
+    if home == metadata::namespace(event) || (subject.is_empty() && metadata::namespace(event) == "kube-system") {
+        return Vec::new();
+    }
+    vec![Cause::invalid("involvedObject.namespace", &subject.into(), "does not match event.namespace")]
+}
+
 /// A taint is known by its key and its effect.
 fn taints(node: &Value) -> Vec<Cause> {
     let mut seen = Vec::new();
     let mut wrong = Vec::new();
     for (index, taint) in node.pointer("/spec/taints").and_then(Value::as_array).into_iter().flatten().enumerate() {
-        let field = format!("spec.taints[{index}]");
+        // Upstream says metadata, though they stand in the spec.
+        let field = format!("metadata.taints[{index}]");
         let identity = (taint["key"].as_str().unwrap_or_default(), taint["effect"].as_str().unwrap_or_default());
-        if identity.0.is_empty() {
-            wrong.push(Cause::required(format!("{field}.key"), "name part must be non-empty"));
-        }
+        wrong.extend(qualified_name(&format!("{field}.key"), identity.0));
         if !matches!(identity.1, "NoSchedule" | "PreferNoSchedule" | "NoExecute") {
             let effects = [json!("NoSchedule"), json!("PreferNoSchedule"), json!("NoExecute")];
             wrong.push(Cause::unsupported(format!("{field}.effect"), &taint["effect"], &effects));
@@ -151,7 +227,7 @@ mod tests {
         let other = json!({"key": "k", "value": "1", "effect": "NoExecute"});
         assert_eq!(taints(&json!({"spec": {"taints": [taint, other]}})), []);
         let wrong = taints(&json!({"spec": {"taints": [taint, other, taint]}}));
-        assert_eq!(wrong[0].field, "spec.taints[2]");
+        assert_eq!(wrong[0].field, "metadata.taints[2]");
     }
 
     #[test]

@@ -155,8 +155,8 @@ impl Asked {
             Verb::Delete => write::delete(&api, &place, &query, body)?,
         };
         Ok(match &written {
-            Written::Created(object) => answer(StatusCode::CREATED, show(object)),
-            Written::Done(object) => answer(StatusCode::OK, show(object)),
+            Written::Created(object, warnings) => warned(answer(StatusCode::CREATED, show(object)), warnings),
+            Written::Done(object, warnings) => warned(answer(StatusCode::OK, show(object)), warnings),
             Written::Deleted(deleted) => answer(StatusCode::OK, show(deleted.object())),
             Written::Success(status) => {
                 let code = status["code"].as_u64().and_then(|code| u16::try_from(code).ok()).unwrap_or(200);
@@ -178,6 +178,16 @@ fn refused(status: &Status) -> Response<Body> {
     let wait = status.details.retry_after_seconds;
     if wait > 0 {
         answer.headers_mut().insert(header::RETRY_AFTER, wait.into());
+    }
+    answer
+}
+
+/// Adds warnings as RFC 7234 has them, with the code that means nothing in particular.
+fn warned(mut answer: Response<Body>, warnings: &[String]) -> Response<Body> {
+    for warning in warnings {
+        if let Ok(value) = header::HeaderValue::from_str(&format!("299 - {warning:?}")) {
+            answer.headers_mut().append(header::WARNING, value);
+        }
     }
     answer
 }

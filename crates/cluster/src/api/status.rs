@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde_json::{Value, json};
 
-use super::kinds::Definition;
+use super::{kinds::Definition, store::Key};
 
 /// Why a request was refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -74,19 +74,41 @@ impl Status {
         Self::new(404, "NotFound", "the server could not find the requested resource")
     }
 
-    pub(crate) fn already_exists(definition: &Definition, name: &str) -> Self {
-        let message = format!("{} \"{name}\" already exists", definition.qualified());
+    pub(crate) fn already_exists(definition: &Definition, name: &str, is_deleting: bool) -> Self {
+        let going = if is_deleting { "object is being deleted: " } else { "" };
+        let message = format!("{going}{} \"{name}\" already exists", definition.qualified());
         Self::new(409, "AlreadyExists", message).about(definition, name)
     }
 
     pub(crate) fn conflict(definition: &Definition, name: &str, why: &str) -> Self {
-        Self::conflict_on(&definition.qualified(), definition, name, why)
+        Self::conflict_on(&definition.plural, definition, name, why)
     }
 
-    /// The same, where upstream calls the kind by another word.
-    pub(crate) fn conflict_on(what: &str, definition: &Definition, name: &str, why: &str) -> Self {
-        let message = format!("Operation cannot be fulfilled on {what} \"{name}\": {why}");
-        Self::new(409, "Conflict", message).about(definition, name)
+    /// The same, where upstream calls the kind by another word than its plural.
+    pub(crate) fn conflict_on(word: &str, definition: &Definition, name: &str, why: &str) -> Self {
+        let dot = if definition.group.is_empty() { "" } else { "." };
+        let message = format!("Operation cannot be fulfilled on {word}{dot}{} \"{name}\": {why}", definition.group);
+        let mut status = Self::new(409, "Conflict", message).about(definition, name);
+        word.clone_into(&mut status.details.kind);
+        status
+    }
+
+    /// The caller means another object of that name. Told as upstream's storage tells it.
+    pub(crate) fn another_uid(definition: &Definition, key: &Key, expected: &str, found: &str) -> Self {
+        let folder = match (&*definition.plural, definition.custom.is_some()) {
+            (plural, true) => format!("{}/{plural}", definition.group),
+            ("nodes", _) => "minions".to_owned(),
+            ("services", _) => "services/specs".to_owned(),
+            ("endpoints", _) => "services/endpoints".to_owned(),
+            (plural, _) => plural.to_owned(),
+        };
+        let (namespace, name) = (&key.namespace, &key.name);
+        let slash = if namespace.is_empty() { "" } else { "/" };
+        let why = format!(
+            "StorageError: invalid object, Code: 4, Key: /registry/{folder}/{namespace}{slash}{name}, ResourceVersion: 0, \
+             AdditionalErrorMsg: Precondition failed: UID in precondition: {expected}, UID in object meta: {found}"
+        );
+        Self::conflict(definition, name, &why)
     }
 
     /// The object has changed since the caller read it.
@@ -96,16 +118,28 @@ impl Status {
     }
 
     pub(crate) fn invalid(definition: &Definition, name: &str, causes: Vec<Cause>) -> Self {
+        Self::invalid_of((&definition.name, &definition.group), name, causes)
+    }
+
+    /// The same about something that is no object, such as the options of a request.
+    pub(crate) fn invalid_of((kind, group): (&str, &str), name: &str, causes: Vec<Cause>) -> Self {
         let sentences: Vec<String> = causes.iter().map(|cause| format!("{}: {}", cause.field, cause.message)).collect();
         let told = match sentences.as_slice() {
             [one] => one.clone(),
             many => format!("[{}]", many.join(", ")),
         };
-        let message = format!("{} \"{name}\" is invalid: {told}", definition.qualified_name());
-        let mut status = Self::new(422, "Invalid", message).about(definition, name);
-        status.details.kind = definition.name.to_string();
-        status.details.causes = causes;
+        let dot = if group.is_empty() { "" } else { "." };
+        let mut status = Self::new(422, "Invalid", format!("{kind}{dot}{group} \"{name}\" is invalid: {told}"));
+        let details = &mut status.details;
+        (details.name, details.group, details.kind) = (name.to_owned(), group.to_owned(), kind.to_owned());
+        details.causes = causes;
         status
+    }
+
+    /// A replace that does not say which version it replaces. Upstream names the plural here.
+    pub(crate) fn without_version(definition: &Definition, name: &str) -> Self {
+        let cause = Cause::invalid("metadata.resourceVersion", &Value::from(0), "must be specified for an update");
+        Self::invalid_of((&definition.plural, &definition.group), name, vec![cause])
     }
 
     /// A JSON patch that does not apply.
@@ -129,11 +163,9 @@ impl Status {
         Self::new(405, "MethodNotAllowed", "the server does not allow this method on the requested resource")
     }
 
-    pub(crate) fn unsupported_patch(media_type: &str) -> Self {
-        let message = format!(
-            "the body of the request was in an unknown format ({media_type}) - accepted media types include: \
-             application/json-patch+json, application/merge-patch+json"
-        );
+    pub(crate) fn unsupported_patch() -> Self {
+        let message = "the body of the request was in an unknown format - accepted media types include: \
+                       application/json-patch+json, application/merge-patch+json";
         Self::new(415, "UnsupportedMediaType", message)
     }
 
@@ -165,6 +197,11 @@ impl Status {
         let mut status = Self::new(429, "TooManyRequests", message);
         status.details.causes = cause.into_iter().collect();
         status
+    }
+
+    /// Something that upstream did not expect: it has no reason but the sentence.
+    pub(crate) fn unexpected(why: &str) -> Self {
+        Self::new(500, "", why)
     }
 
     pub(crate) fn internal(why: impl fmt::Display) -> Self {
@@ -204,8 +241,11 @@ impl Status {
         }
         let mut status = json!({
             "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure",
-            "message": self.message, "reason": self.reason, "code": self.code,
+            "message": self.message, "code": self.code,
         });
+        if !self.reason.is_empty() {
+            status["reason"] = self.reason.into();
+        }
         if !details.is_empty() {
             status["details"] = details.into();
         }
@@ -221,6 +261,11 @@ impl Cause {
 
     pub(crate) fn forbidden(field: impl Into<String>, why: &str) -> Self {
         Self { reason: "FieldValueForbidden", message: format!("Forbidden: {why}"), field: field.into() }
+    }
+
+    /// A broken rule: upstream shows no value with it.
+    pub(crate) fn broken_rule(field: String, why: &str) -> Self {
+        Self { reason: "FieldValueInvalid", message: format!("Invalid value: {why}"), field }
     }
 
     pub(crate) fn required(field: impl Into<String>, why: &str) -> Self {

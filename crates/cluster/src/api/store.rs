@@ -113,6 +113,8 @@ pub struct Store {
     observers: Vec<Observer>,
     /// Who waits for writes to one kind: a watch of nodes need not wake for every event.
     signals: BTreeMap<Kind, Signal>,
+    /// What the caller of the write that is going on should hear, though it goes well.
+    pub(crate) warnings: Vec<String>,
     /// How many UIDs and names were given out, so that the next differs.
     given_out: u64,
     seed: u64,
@@ -140,6 +142,7 @@ impl Store {
             log_length,
             observers: Vec::new(),
             signals: BTreeMap::new(),
+            warnings: Vec::new(),
             given_out: 0,
             seed,
         }

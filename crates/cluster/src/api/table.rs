@@ -196,8 +196,8 @@ fn cells(kind: Kind, object: &Value, now: Timestamp) -> Vec<Value> {
         Kind::NAMESPACE => vec![name, text("/status/phase"), age],
         Kind::POD_DISRUPTION_BUDGET => vec![name, or("/spec/minAvailable", "N/A"), or("/spec/maxUnavailable", "N/A"),
             json!(count("/status/disruptionsAllowed").to_string()), age],
-        Kind::CONFIG_MAP => vec![name, json!(entries(object).to_string()), age],
-        Kind::SECRET => vec![name, text("/type"), json!(entries(object).to_string()), age],
+        Kind::CONFIG_MAP => vec![name, json!(entries(object)), age],
+        Kind::SECRET => vec![name, text("/type"), json!(entries(object)), age],
         Kind::CUSTOM_RESOURCE_DEFINITION => vec![name, text("/metadata/creationTimestamp")],
         _ => vec![name, age],
     }

@@ -6,8 +6,8 @@ use super::{
     create::Options,
     custom, defaults,
     kinds::{Definition, Kind},
-    metadata, rules,
-    status::{Cause, Status},
+    metadata, metadata_rules, rules,
+    status::Status,
     store::{Actor, Key, Object, Store},
 };
 
@@ -43,11 +43,17 @@ impl Store {
         mut new: Value,
         options: Options,
     ) -> Result<Object, Status> {
-        let (definition, old) = self.existing(key)?;
+        let (definition, old) = match self.existing(key) {
+            Err(missing) if missing.code == 404 && key.kind == Kind::LEASE && part == Part::Main => {
+                return self.make_lease(by, key, new, options);
+            }
+            found => found?,
+        };
         if part == Part::Status && !definition.has_status {
             return Err(Status::no_such_page());
         }
-        same_object(&definition, &old, &new)?;
+        same_object(&definition, key, &old, &new)?;
+        let mut wrong = metadata_rules::check_update(&old, &new);
         keep_apart(&definition, part, &old, &mut new);
         for field in KEPT {
             metadata::copy(&old, &mut new, field);
@@ -58,9 +64,13 @@ impl Store {
             defaults::on_update(&definition, &mut new);
         }
 
-        let mut wrong = rules::finalizers(&old, &new);
+        metadata_rules::tidy(&mut new);
+        wrong.extend(rules::finalizers(&old, &new));
+        if part != Part::Whole {
+            wrong.extend(metadata_rules::check(&new, definition.custom.is_some()));
+        }
         if let Some(custom) = &definition.custom {
-            wrong.extend(custom.admit(&mut new, Some(&old), options.strict)?);
+            wrong.extend(custom.admit(&mut new, Some(&old), options.fields, &mut self.warnings)?);
         } else {
             rules::drop_nulls(&mut new);
             if part == Part::Main {
@@ -70,7 +80,9 @@ impl Store {
         if !wrong.is_empty() {
             return Err(Status::invalid(&definition, &key.name, wrong));
         }
-        if definition.has_generation && wishes_differ(&definition, &old, &new) {
+        // To bind a pod is no wish of anybody who could see it fulfilled.
+        let is_wish = key.kind != Kind::POD || part == Part::Main;
+        if definition.has_generation && is_wish && wishes_differ(&definition, &old, &new) {
             metadata::set(&mut new, "generation", metadata::generation(&old) + 1);
         }
         if new == *old {
@@ -92,27 +104,30 @@ impl Store {
         }
         Ok(self.put(by, key.clone(), new))
     }
+
+    /// A Lease that is replaced and is not there is made, whatever version the caller names, unless it names a UID.
+    fn make_lease(&mut self, by: &Actor, key: &Key, mut lease: Value, options: Options) -> Result<Object, Status> {
+        let definition = self.definition(key.kind)?;
+        let expected = metadata::uid(&lease);
+        if !expected.is_empty() {
+            return Err(Status::another_uid(&definition, key, expected, ""));
+        }
+        metadata::remove(&mut lease, "resourceVersion");
+        self.create(by, key.kind, &key.namespace, lease, options)
+    }
 }
 
 /// Whether the caller means the object that is there, as it is there.
-fn same_object(definition: &Definition, old: &Value, new: &Value) -> Result<(), Status> {
+fn same_object(definition: &Definition, key: &Key, old: &Value, new: &Value) -> Result<(), Status> {
+    metadata_rules::same_place(old, new)?;
     let name = metadata::name(old);
-    let stated = metadata::name(new);
-    if !stated.is_empty() && stated != name {
-        let why = format!("the name of the object ({stated}) does not match the name on the URL ({name})");
-        return Err(Status::bad_request(why));
-    }
     let (uid, expected) = (metadata::uid(old), metadata::uid(new));
     if !expected.is_empty() && uid != expected {
-        let why = format!("Precondition failed: UID in precondition: {expected}, UID in object meta: {uid}");
-        return Err(Status::conflict(definition, name, &why));
+        return Err(Status::another_uid(definition, key, expected, uid));
     }
     match metadata::text(new, "resourceVersion") {
         "" | "0" if definition.blind_updates => Ok(()),
-        "" | "0" => {
-            let cause = Cause::invalid("metadata.resourceVersion", &Value::from(0), "must be specified for an update");
-            Err(Status::invalid(definition, name, vec![cause]))
-        }
+        "" | "0" => Err(Status::without_version(definition, name)),
         version if version == metadata::text(old, "resourceVersion") => Ok(()),
         _ => Err(Status::modified(definition, name)),
     }

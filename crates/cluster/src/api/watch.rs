@@ -17,7 +17,7 @@ use super::{
     handle::{Api, Subscription},
     metadata,
     path::{Place, Query, Served},
-    read::{Selection, fresh_enough},
+    read::{Selection, bad_match, fresh_enough},
     render::{self, Form},
     status::Status,
     store::{Change, Key, Object},
@@ -28,6 +28,8 @@ use super::{
 const DEFAULT_TIMEOUT: Duration = Duration::from_mins(45);
 /// As often as upstream's watch cache.
 const BOOKMARKS_EVERY: Duration = Duration::from_mins(1);
+/// So long before the end comes the last one, so that whoever comes back can go on from there.
+const LAST_BOOKMARK: Duration = Duration::from_secs(2);
 
 /// How a watch goes on after its beginning.
 pub(crate) struct Watch {
@@ -43,6 +45,10 @@ pub(crate) struct Watch {
     changes: Subscription,
     ends_at: Instant,
     bookmark_at: Option<Instant>,
+    /// The version that the watcher has heard of last.
+    told: u64,
+    /// Whether a line has been written: the columns of a table are told once.
+    began: bool,
     cut: BoxFuture<'static, ()>,
     over: bool,
 }
@@ -76,9 +82,7 @@ impl Watch {
         let wants_state = match query.text("sendInitialEvents") {
             "" => asked == 0,
             "true" if query.text("resourceVersionMatch") != "NotOlderThan" => {
-                let why = "resourceVersionMatch: Forbidden: sendInitialEvents requires setting resourceVersionMatch to \
-                           NotOlderThan";
-                return Err(Status::bad_request(why));
+                return Err(bad_match("sendInitialEvents requires setting resourceVersionMatch to NotOlderThan"));
             }
             other => other == "true",
         };
@@ -93,7 +97,9 @@ impl Watch {
             queue: VecDeque::new(),
             changes,
             ends_at: Instant::now() + timeout,
-            bookmark_at: bookmarks.then(|| Instant::now() + BOOKMARKS_EVERY),
+            bookmark_at: None,
+            told: asked,
+            began: false,
             over: false,
             api,
             selection,
@@ -101,6 +107,9 @@ impl Watch {
             wire,
             call,
         };
+        if bookmarks {
+            watch.plan_bookmark();
+        }
         if wants_state {
             let revision = fresh_enough(&watch.api, view, asked).await?;
             watch.tell_state(revision)?;
@@ -135,16 +144,26 @@ impl Watch {
                 Woken::Over => return None,
                 Woken::Changed => {}
                 Woken::Bookmark => {
-                    self.bookmark_at = Some(Instant::now() + BOOKMARKS_EVERY);
+                    self.plan_bookmark();
                     self.look();
-                    let bookmark = self.bookmark();
-                    self.queue.push_back(bookmark);
+                    // One that says nothing new is not sent.
+                    if self.cursor > self.told {
+                        let bookmark = self.bookmark();
+                        self.queue.push_back(bookmark);
+                    }
                 }
             }
         }
     }
 
+    /// The next one is due in a minute or shortly before the end, whichever comes first.
+    fn plan_bookmark(&mut self) {
+        let (now, last) = (Instant::now(), self.ends_at.checked_sub(LAST_BOOKMARK));
+        self.bookmark_at = last.filter(|last| *last > now).map(|last| last.min(now + BOOKMARKS_EVERY));
+    }
+
     async fn deliver(&mut self, line: Line) -> Option<Bytes> {
+        self.told = self.told.max(line.notice.revision);
         let way = self.wire.deliver(&self.call, &line.notice);
         tokio::select! {
             biased;
@@ -213,12 +232,16 @@ impl Watch {
     }
 
     /// The type comes first, as upstream writes it: readers that stream need not buffer the object.
-    fn render(&self, line: &Line) -> Bytes {
+    fn render(&mut self, line: &Line) -> Bytes {
         let object = match line.word {
             "ERROR" | "BOOKMARK" if !matches!(self.form, Form::Table(_)) || line.word == "ERROR" => {
                 render::bytes(&line.object)
             }
-            _ => self.form.one(&self.served, &line.object, self.api.now()),
+            _ => {
+                let form =
+                    if std::mem::replace(&mut self.began, true) { self.form.without_columns() } else { self.form };
+                form.one(&self.served, &line.object, self.api.now())
+            }
         };
         let mut text = format!("{{\"type\":\"{}\",\"object\":", line.word).into_bytes();
         text.extend(object);

@@ -3,16 +3,17 @@
 use serde_json::Value;
 
 use super::{
-    create::Options,
+    create::{Options, Unknown},
     deletion::{DeleteOptions, Deleted, Propagation},
     events,
     handle::Api,
-    kinds::{EVENTS_GROUP, Kind},
+    kinds::{Definition, EVENTS_GROUP, Kind},
     metadata,
     patch::Patch,
     path::{Place, Query},
     read::Selection,
-    status::Status,
+    rules,
+    status::{Cause, Status},
     store::{Key, Object},
     subresources,
     update::Part,
@@ -20,24 +21,33 @@ use super::{
 
 /// The answer to a write.
 pub(crate) enum Written {
-    Created(Object),
-    Done(Object),
+    /// With what the caller should hear besides.
+    Created(Object, Vec<String>),
+    Done(Object, Vec<String>),
     Deleted(Deleted),
     /// A Status that says that it went well.
     Success(Value),
 }
 
-pub(crate) fn options(query: &Query) -> Result<Options, Status> {
-    match query.text("dryRun") {
-        "" | "All" => {}
-        other => return Err(Status::bad_request(format!("invalid dryRun value: {other:?}"))),
+/// The options of a request, which upstream calls by the verb.
+pub(crate) fn options(query: &Query, kind: &str) -> Result<Options, Status> {
+    let dry_run = query.text("dryRun");
+    if !matches!(dry_run, "" | "All") {
+        let message = format!("Unsupported value: [{dry_run:?}]: supported values: \"All\"");
+        let cause = Cause { reason: "FieldValueNotSupported", message, field: "dryRun".to_owned() };
+        return Err(Status::invalid_of((kind, "meta.k8s.io"), "", vec![cause]));
     }
-    Ok(Options { dry_run: query.text("dryRun") == "All", strict: query.text("fieldValidation") == "Strict" })
+    let fields = match query.text("fieldValidation") {
+        "Strict" => Unknown::Strict,
+        "Ignore" => Unknown::Ignore,
+        _ => Unknown::Warn,
+    };
+    Ok(Options { dry_run: dry_run == "All", fields })
 }
 
 pub(crate) fn create(api: &Api, place: &Place, query: &Query, body: &[u8]) -> Result<Written, Status> {
     let body = json(body)?;
-    let options = options(query)?;
+    let options = options(query, "CreateOptions")?;
     if !place.subresource.is_empty() {
         return subresources::create(api, place, &body, options);
     }
@@ -46,23 +56,35 @@ pub(crate) fn create(api: &Api, place: &Place, query: &Query, body: &[u8]) -> Re
         return Err(Status::bad_request("an empty namespace may not be set during creation"));
     }
     let object = received(place, body)?;
-    api.write(|store, by| store.create(by, definition.kind, &place.namespace, object, options)).map(Written::Created)
+    api.write(|store, by| {
+        let made = store.create(by, definition.kind, &place.namespace, object, options)?;
+        Ok(Written::Created(made, std::mem::take(&mut store.warnings)))
+    })
 }
 
 pub(crate) fn update(api: &Api, place: &Place, query: &Query, body: &[u8]) -> Result<Written, Status> {
     let object = received(place, json(body)?)?;
-    let (part, options) = (part(place)?, options(query)?);
+    let (part, options) = (part(place)?, options(query, "UpdateOptions")?);
     if metadata::name(&object).is_empty() {
-        let why = "name must be provided";
+        let name = &place.name;
+        let why = format!("the name of the object ({name} based on URL) was undeterminable: name must be provided");
         return Err(Status::bad_request(why));
     }
-    api.write(|store, by| store.update(by, &place.key(), part, object, options)).map(Written::Done)
+    api.write(|store, by| {
+        let was_there = store.get(&place.key()).is_some();
+        let written = store.update(by, &place.key(), part, object, options)?;
+        let warnings = std::mem::take(&mut store.warnings);
+        Ok(if was_there { Written::Done(written, warnings) } else { Written::Created(written, warnings) })
+    })
 }
 
 pub(crate) fn patch(api: &Api, place: &Place, query: &Query, media_type: &str, body: &[u8]) -> Result<Written, Status> {
     let patch = Patch::read(media_type, body)?;
-    let (part, options) = (part(place)?, options(query)?);
-    api.write(|store, by| store.patch(by, &place.key(), part, &patch, options)).map(Written::Done)
+    let (part, options) = (part(place)?, options(query, "PatchOptions")?);
+    api.write(|store, by| {
+        let written = store.patch(by, &place.key(), part, &patch, options)?;
+        Ok(Written::Done(written, std::mem::take(&mut store.warnings)))
+    })
 }
 
 pub(crate) fn delete(api: &Api, place: &Place, query: &Query, body: &[u8]) -> Result<Written, Status> {
@@ -124,10 +146,21 @@ fn received(place: &Place, object: Value) -> Result<Value, Status> {
         }
     }
     let kind = object["kind"].as_str().unwrap_or_default();
-    let name = place.served.definition.name.as_ref();
+    let Definition { name, group, version, custom, .. } = place.served.definition.as_ref();
     if !kind.is_empty() && kind != name {
-        return Err(Status::bad_request(format!("{kind} in version {expected:?} cannot be handled as a {name}")));
+        if custom.is_some() {
+            let cause = Cause::invalid("kind", &kind.into(), &format!("must be {name}"));
+            return Err(Status::invalid_of((kind, group), metadata::name(&object), vec![cause]));
+        }
+        let group = if group.is_empty() { "core" } else { group.split('.').next().unwrap_or_default() };
+        return Err(Status::bad_request(format!(
+            "{kind} in version {version:?} cannot be handled as a {name}: converting ({version}.{kind}) to ({group}.{name}): \
+             unknown conversion"
+        )));
     }
+    rules::readable(place.served.definition.kind, &object).map_err(|why| {
+        Status::bad_request(format!("{name} in version {version:?} cannot be handled as a {name}: {why}"))
+    })?;
     Ok(if place.served.group == EVENTS_GROUP { events::older(object) } else { object })
 }
 
@@ -141,7 +174,7 @@ pub(crate) fn delete_options(query: &Query, body: &[u8]) -> Result<DeleteOptions
     if !query.text("propagationPolicy").is_empty() {
         read.propagation = propagation(query.text("propagationPolicy"))?;
     }
-    read.dry_run |= options(query)?.dry_run;
+    read.dry_run |= options(query, "DeleteOptions")?.dry_run;
     Ok(read)
 }
 

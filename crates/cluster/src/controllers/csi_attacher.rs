@@ -43,11 +43,15 @@ impl CsiAttacher {
 
 impl Actor for CsiAttacher {
     fn notice(&mut self, change: &Change) -> bool {
-        change.by.name() != "csi-attacher" && self.queue.add(change.key.clone())
+        let ours = [&change.old, &change.new].into_iter().flatten().any(|attachment| is_ours(attachment));
+        ours && change.by.name() != "csi-attacher" && self.queue.add(change.key.clone())
     }
 
     fn run(&mut self, ctx: &mut Ctx<'_>) -> Option<Duration> {
         for (key, attachment) in fetch(ctx.api, &self.queue.take(Kind::VOLUME_ATTACHMENT, ctx)) {
+            if !is_ours(&attachment) {
+                continue;
+            }
             let attached = flag(&attachment, "/status/attached");
             if metadata::is_deleting(&attachment) || !attached {
                 hold(&key, &attachment, ctx);
@@ -66,6 +70,11 @@ impl Actor for CsiAttacher {
         }
         self.calls.values().map(|call| call.answers_at.saturating_sub(ctx.now)).min()
     }
+}
+
+/// Other drivers have attachers of their own.
+fn is_ours(attachment: &Value) -> bool {
+    text(attachment, "/spec/attacher") == volumes::DRIVER
 }
 
 impl CsiAttacher {

@@ -89,12 +89,24 @@ impl Garbage {
     }
 }
 
-/// Deletes an object whose owners are all gone.
+/// Deletes an object whose owners are all gone; of one with others left, forgets those that are.
 fn collect(key: &Key, object: &Value, ctx: &Ctx<'_>) {
     let mut owners = items(object, "/metadata/ownerReferences").peekable();
-    let orphaned = owners.peek().is_some() && owners.all(|owner| ctx.index.with_uid(text(owner, "/uid")).is_none());
-    if orphaned && !metadata::is_deleting(object) {
+    let some = owners.peek().is_some();
+    let (left, lost): (Vec<&Value>, Vec<&Value>) =
+        owners.partition(|owner| ctx.index.with_uid(text(owner, "/uid")).is_some());
+    if metadata::is_deleting(object) {
+        return;
+    }
+    if some && left.is_empty() {
         delete(key, object, ctx);
+    } else if !lost.is_empty() {
+        // It stays for the sake of the others, and no longer speaks of those that are gone.
+        drop(ctx.api.update(key, |object| {
+            if let Some(owners) = list_at(object, &["metadata", "ownerReferences"]) {
+                owners.retain(|owner| !lost.iter().any(|lost| lost["uid"] == owner["uid"]));
+            }
+        }));
     }
 }
 

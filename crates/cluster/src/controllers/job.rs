@@ -126,7 +126,7 @@ impl Jobs {
         }
         if stays && !flag(job, "/spec/suspend") {
             if !self.held.contains_key(key) {
-                make_missing(job, &status, &pods, ctx);
+                make_missing(job, &status, &pods, terminating, ctx);
             }
         } else {
             pods.active.iter().for_each(|(key, pod)| stop(key, pod, ctx));
@@ -199,10 +199,12 @@ fn completed(status: &Value) -> BTreeSet<u64> {
     text(status, "/completedIndexes").split(',').filter_map(|index| index.parse().ok()).collect()
 }
 
-fn make_missing(job: &Value, status: &Value, pods: &Pods, ctx: &Ctx<'_>) {
+fn make_missing(job: &Value, status: &Value, pods: &Pods, terminating: usize, ctx: &Ctx<'_>) {
     let parallelism = number(job, "/spec/parallelism").unwrap_or(1);
     let succeeded = number(status, "/succeeded").unwrap_or_default();
-    let active = pods.active.len() as u64;
+    // A Job that wants to see its pods gone counts those that are going, too.
+    let waits = text(job, "/spec/podReplacementPolicy") == "Failed";
+    let active = (pods.active.len() + if waits { terminating } else { 0 }) as u64;
     let left = number(job, "/spec/completions").map_or(parallelism, |all| all.saturating_sub(succeeded));
     let missing = parallelism.min(left).saturating_sub(active);
     if is_indexed(job) {

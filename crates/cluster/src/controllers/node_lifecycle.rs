@@ -207,9 +207,10 @@ fn schedule_taints(node: &Value) -> Vec<&'static str> {
     ];
     let mut keys: Vec<&str> = Vec::new();
     match says(node, "Ready") {
-        "True" => {}
         "Unknown" => keys.push(UNREACHABLE),
-        _ => keys.push(NOT_READY),
+        "False" => keys.push(NOT_READY),
+        // A Node that has said nothing yet is not tainted for it, as upstream.
+        _ => {}
     }
     keys.extend(PRESSURES.iter().filter(|(kind, _)| says(node, kind) == "True").map(|(_, key)| *key));
     if flag(node, "/spec/unschedulable") {

@@ -44,7 +44,7 @@ impl Actor for Scheduler {
     fn notice(&mut self, change: &Change) -> bool {
         if change.key.kind == Kind::POD {
             match &change.new {
-                Some(pod) if text(pod, "/spec/nodeName").is_empty() && !metadata::is_deleting(pod) => {
+                Some(pod) if is_ours(pod) && text(pod, "/spec/nodeName").is_empty() && !metadata::is_deleting(pod) => {
                     if change.old.is_none() {
                         self.pending.insert(change.key.clone(), (Duration::ZERO, BACKOFF));
                         self.news = true;
@@ -83,9 +83,15 @@ impl Actor for Scheduler {
     }
 }
 
+/// Other pods have schedulers of their own.
+fn is_ours(pod: &Value) -> bool {
+    text(pod, "/spec/schedulerName") == "default-scheduler"
+}
+
 impl Scheduler {
     fn place(&mut self, key: &Key, nodes: &[Object], ctx: &mut Ctx<'_>) {
-        let unbound = |pod: &Object| text(pod, "/spec/nodeName").is_empty() && !metadata::is_deleting(pod);
+        let waits = |pod: &Value| text(pod, "/spec/nodeName").is_empty() && !metadata::is_deleting(pod);
+        let unbound = |pod: &Object| is_ours(pod) && waits(pod);
         let Some(pod) = ctx.api.get(key).filter(unbound) else {
             self.pending.remove(key);
             return;

@@ -3,7 +3,6 @@
 //! Promise: what was asked is in the log, with what became of it. A BMC that lies never tells the world so.
 
 use std::{
-    collections::BTreeSet,
     fmt,
     future::Future,
     pin::Pin,
@@ -86,8 +85,7 @@ pub struct Bmc {
     pub log: Vec<(Duration, Command)>,
     /// When it last told anybody that the machine is off.
     pub said_off: Option<Duration>,
-    pub(crate) sessions: BTreeSet<String>,
-    pub(crate) sessions_made: u64,
+    pub(crate) sessions: redfish::Sessions,
 }
 
 impl Bmc {
@@ -100,8 +98,7 @@ impl Bmc {
             tells_hibernated: false,
             log: Vec::new(),
             said_off: None,
-            sessions: BTreeSet::new(),
-            sessions_made: 0,
+            sessions: redfish::Sessions::default(),
         }
     }
 
@@ -193,7 +190,7 @@ impl BmcNetwork {
             Behaviour::Slow(wait) => self.clock.sleep(wait).await,
             _ => self.clock.sleep(blink).await,
         }
-        let answer = self.truth.act(|world| redfish::answer(world, &node, &request));
+        let answer = self.truth.act(|world| redfish::embedded(world, &node, &request));
         match behaviour {
             // The command is logged as lost; the caller waits for ever.
             Behaviour::Silent => std::future::pending().await,

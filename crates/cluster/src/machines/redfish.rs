@@ -6,6 +6,8 @@ use bytes::Bytes;
 use http::{Method, Request, Response, StatusCode, header};
 use serde_json::{Value, json};
 
+use std::collections::BTreeSet;
+
 use super::{
     bmc::{Behaviour, Fate},
     machine::Switch,
@@ -14,6 +16,79 @@ use crate::{
     objects::text,
     truth::{Name, World},
 };
+
+/// A machine's front panel, as its Redfish service needs it: the embedded machines have one, and the lab's real ones.
+pub trait Panel {
+    /// The machine's name.
+    fn name(&self) -> &str;
+    /// Who may ask, and how they show it.
+    fn login(&self) -> (String, String);
+    /// The sessions that are open.
+    fn sessions(&mut self) -> &mut Sessions;
+    /// What the service says about its power.
+    fn power(&mut self) -> &'static str;
+    /// The UUID of the machine, and its serial number.
+    fn identity(&self) -> (String, String);
+    /// A reset: what became of it, and the code with which it is refused, if it is.
+    fn reset(&mut self, switch: Switch) -> (Fate, StatusCode);
+}
+
+/// The sessions of a Redfish service.
+#[derive(Debug, Default)]
+pub struct Sessions {
+    open: BTreeSet<String>,
+    made: u64,
+}
+
+/// An embedded machine.
+struct Embedded<'a> {
+    world: &'a mut World,
+    node: &'a Name,
+    /// For a machine that has no BMC.
+    none: Sessions,
+}
+
+impl Panel for Embedded<'_> {
+    fn name(&self) -> &str {
+        self.node
+    }
+
+    fn login(&self) -> (String, String) {
+        self.world.bmcs.get(self.node).map(|bmc| (bmc.user.clone(), bmc.password.clone())).unwrap_or_default()
+    }
+
+    fn sessions(&mut self) -> &mut Sessions {
+        match self.world.bmcs.get_mut(self.node) {
+            Some(bmc) => &mut bmc.sessions,
+            None => &mut self.none,
+        }
+    }
+
+    fn power(&mut self) -> &'static str {
+        let (Some(machine), Some(bmc)) = (self.world.machines.get(self.node), self.world.bmcs.get_mut(self.node))
+        else {
+            return "";
+        };
+        let power = bmc.reports(machine.power);
+        if power == "Off" {
+            bmc.said_off = Some(self.world.now);
+        }
+        power
+    }
+
+    fn identity(&self) -> (String, String) {
+        let machine = self.world.machines.get(self.node);
+        machine.map(|machine| (machine.uuid.clone(), machine.serial.clone())).unwrap_or_default()
+    }
+
+    fn reset(&mut self, switch: Switch) -> (Fate, StatusCode) {
+        let refusal = self.world.bmcs.get(self.node).and_then(|bmc| match bmc.behaviour {
+            Behaviour::Refuses(code) => StatusCode::from_u16(code).ok(),
+            _ => None,
+        });
+        (self.world.tell_bmc(self.node, switch), refusal.unwrap_or(StatusCode::INTERNAL_SERVER_ERROR))
+    }
+}
 
 /// The path of a machine's system.
 pub fn system_path(node: &str) -> String {
@@ -31,9 +106,14 @@ const RESETS: [(&str, Switch); 7] = [
     ("PushPowerButton", Switch::On),
 ];
 
-pub(crate) fn answer(world: &mut World, node: &Name, request: &Request<Bytes>) -> Response<Bytes> {
+pub(crate) fn embedded(world: &mut World, node: &Name, request: &Request<Bytes>) -> Response<Bytes> {
+    answer(&mut Embedded { world, node, none: Sessions::default() }, request)
+}
+
+/// What a machine's Redfish service answers.
+pub fn answer(panel: &mut impl Panel, request: &Request<Bytes>) -> Response<Bytes> {
     let path = request.uri().path().trim_end_matches('/');
-    let system = system_path(node);
+    let system = system_path(panel.name());
     let reset = format!("{system}/Actions/ComputerSystem.Reset");
     let method = request.method();
 
@@ -44,9 +124,9 @@ pub(crate) fn answer(world: &mut World, node: &Name, request: &Request<Bytes>) -
         return say(StatusCode::OK, &service_root());
     }
     if path == SESSIONS && method == Method::POST {
-        return log_in(world, node, request);
+        return log_in(panel, request);
     }
-    if !is_known(world, node, request) {
+    if !is_known(panel, request) {
         return complain(StatusCode::UNAUTHORIZED, "NoValidSession", "There is no valid session established.");
     }
     match path {
@@ -54,13 +134,11 @@ pub(crate) fn answer(world: &mut World, node: &Name, request: &Request<Bytes>) -
             let members = json!([{"@odata.id": system}]);
             say(StatusCode::OK, &json!({"Members": members, "Members@odata.count": 1}))
         }
-        _ if path == system && method == Method::GET => say(StatusCode::OK, &show(world, node)),
-        _ if path == reset && method == Method::POST => perform(world, node, request.body()),
+        _ if path == system && method == Method::GET => say(StatusCode::OK, &show(panel)),
+        _ if path == reset && method == Method::POST => perform(panel, request.body()),
         _ if path.starts_with(SESSIONS) && method == Method::DELETE => {
             let token = path.rsplit('/').next().unwrap_or_default();
-            if let Some(bmc) = world.bmcs.get_mut(node) {
-                bmc.sessions.remove(token);
-            }
+            panel.sessions().open.remove(token);
             empty(StatusCode::NO_CONTENT)
         }
         _ if path == system || path == reset || path == "/redfish/v1/Systems" => {
@@ -78,55 +156,45 @@ fn service_root() -> Value {
     })
 }
 
-fn show(world: &mut World, node: &Name) -> Value {
-    let (Some(machine), Some(bmc)) = (world.machines.get(node), world.bmcs.get_mut(node)) else { return json!({}) };
-    let power = bmc.reports(machine.power);
-    if power == "Off" {
-        bmc.said_off = Some(world.now);
-    }
-    let path = system_path(node);
+fn show(panel: &mut impl Panel) -> Value {
+    let (power, (uuid, serial)) = (panel.power(), panel.identity());
+    let (name, path) = (panel.name(), system_path(panel.name()));
     let names: Vec<&str> = RESETS.iter().map(|(name, _)| *name).collect();
     json!({
-        "@odata.id": path, "@odata.type": "#ComputerSystem.v1_20_0.ComputerSystem", "Id": node.as_ref(),
-        "Name": node.as_ref(), "PowerState": power, "UUID": machine.uuid,
-        "SerialNumber": machine.serial, "SystemType": "Physical", "Status": {"State": "Enabled", "Health": "OK"},
+        "@odata.id": path, "@odata.type": "#ComputerSystem.v1_20_0.ComputerSystem", "Id": name,
+        "Name": name, "PowerState": power, "UUID": uuid,
+        "SerialNumber": serial, "SystemType": "Physical", "Status": {"State": "Enabled", "Health": "OK"},
         "Actions": {"#ComputerSystem.Reset": {
             "target": format!("{path}/Actions/ComputerSystem.Reset"), "ResetType@Redfish.AllowableValues": names,
         }},
     })
 }
 
-fn perform(world: &mut World, node: &Name, body: &[u8]) -> Response<Bytes> {
+fn perform(panel: &mut impl Panel, body: &[u8]) -> Response<Bytes> {
     let asked: Value = serde_json::from_slice(body).unwrap_or_default();
     let name = text(&asked, "/ResetType");
     let Some((_, switch)) = RESETS.iter().find(|(known, _)| *known == name) else {
         let why = format!("The value '{name}' for the parameter ResetType is not in the list of acceptable values.");
         return complain(StatusCode::BAD_REQUEST, "ActionParameterNotSupported", &why);
     };
-    let refusal = world.bmcs.get(node).and_then(|bmc| match bmc.behaviour {
-        Behaviour::Refuses(code) => StatusCode::from_u16(code).ok(),
-        _ => None,
-    });
-    match world.tell_bmc(node, *switch) {
-        Fate::Refused => {
-            let code = refusal.unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-            complain(code, "GeneralError", "A general error has occurred.")
-        }
+    match panel.reset(*switch) {
+        (Fate::Refused, code) => complain(code, "GeneralError", "A general error has occurred."),
         // Accepted, but not yet done: DSP0266 has a code for that.
-        Fate::Late => empty(StatusCode::ACCEPTED),
-        Fate::Done | Fate::Ignored | Fate::Lost => empty(StatusCode::NO_CONTENT),
+        (Fate::Late, _) => empty(StatusCode::ACCEPTED),
+        (Fate::Done | Fate::Ignored | Fate::Lost, _) => empty(StatusCode::NO_CONTENT),
     }
 }
 
-fn log_in(world: &mut World, node: &Name, request: &Request<Bytes>) -> Response<Bytes> {
+fn log_in(panel: &mut impl Panel, request: &Request<Bytes>) -> Response<Bytes> {
     let asked: Value = serde_json::from_slice(request.body()).unwrap_or_default();
-    let Some(bmc) = world.bmcs.get_mut(node) else { return empty(StatusCode::NOT_FOUND) };
-    if text(&asked, "/UserName") != bmc.user || text(&asked, "/Password") != bmc.password {
+    let (user, password) = panel.login();
+    if text(&asked, "/UserName") != user || text(&asked, "/Password") != password {
         return complain(StatusCode::UNAUTHORIZED, "ResourceAtUriUnauthorized", "Access was denied.");
     }
-    bmc.sessions_made += 1;
-    let token = format!("session-{}", bmc.sessions_made);
-    bmc.sessions.insert(token.clone());
+    let sessions = panel.sessions();
+    sessions.made += 1;
+    let token = format!("session-{}", sessions.made);
+    sessions.open.insert(token.clone());
     let mut response = say(StatusCode::CREATED, &json!({"@odata.id": format!("{SESSIONS}/{token}"), "Id": token}));
     let headers = response.headers_mut();
     if let Ok(value) = token.parse() {
@@ -138,11 +206,12 @@ fn log_in(world: &mut World, node: &Name, request: &Request<Bytes>) -> Response<
     response
 }
 
-fn is_known(world: &World, node: &Name, request: &Request<Bytes>) -> bool {
-    let Some(bmc) = world.bmcs.get(node) else { return false };
+fn is_known(panel: &mut impl Panel, request: &Request<Bytes>) -> bool {
+    let (user, password) = panel.login();
     let sent = |name: &str| request.headers().get(name).and_then(|value| value.to_str().ok());
-    let basic = format!("Basic {}", base64(format!("{}:{}", bmc.user, bmc.password).as_bytes()));
-    sent("authorization") == Some(&*basic) || sent("x-auth-token").is_some_and(|token| bmc.sessions.contains(token))
+    let basic = format!("Basic {}", base64(format!("{user}:{password}").as_bytes()));
+    sent("authorization") == Some(&*basic)
+        || sent("x-auth-token").is_some_and(|token| panel.sessions().open.contains(token))
 }
 
 fn say(code: StatusCode, body: &Value) -> Response<Bytes> {

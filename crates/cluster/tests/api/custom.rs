@@ -27,8 +27,8 @@ async fn a_rule_that_is_broken_names_its_field() {
     wrong["spec"]["nodeName"] = json!("n2");
     let status = refusal(world.fences().create(&PostParams::default(), &read(wrong)).await);
     assert_eq!((status.code, status.reason.as_str()), (422, "Invalid"));
-    let told = "NodeFence.palisade.dev \"n1\" is invalid: <nil>: Invalid value: \"object\": metadata.name: a NodeFence has \
-                the name of its node";
+    let told = "NodeFence.palisade.dev \"n1\" is invalid: <nil>: Invalid value: metadata.name: a NodeFence has the name of \
+                its node";
     assert!(status.message.starts_with(told), "{}", status.message);
 }
 

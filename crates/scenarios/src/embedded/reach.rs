@@ -1,6 +1,7 @@
 //! Embedded / reach: how the operator reaches BMCs and kubelets of the embedded machines.
 
 use std::future::Future;
+use std::net::SocketAddr;
 use std::pin::Pin;
 use std::time::Duration;
 
@@ -43,7 +44,7 @@ impl Kubelets {
 }
 
 impl Probe for Kubelets {
-    fn kubelet(&self, node: &NodeName) -> BoxFuture<'static, WitnessWord> {
+    fn kubelet(&self, node: &NodeName, _at: Option<SocketAddr>) -> BoxFuture<'static, WitnessWord> {
         let (truth, node) = (self.truth.clone(), node.clone());
         Box::pin(async move {
             tokio::time::sleep(Duration::from_millis(20)).await;

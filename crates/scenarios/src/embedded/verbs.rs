@@ -148,6 +148,11 @@ impl World for Embedded {
         self.cluster.daemon_set(name).map(|_| ()).map_err(refused)
     }
 
+    async fn settle(&mut self) {
+        // Past the quiet period of a new operator.
+        self.cluster.run_for(Duration::from_secs(90)).await;
+    }
+
     async fn run_for(&mut self, seconds: u64) {
         self.cluster.run_for(Duration::from_secs(seconds)).await;
     }

@@ -14,7 +14,7 @@ pub async fn leader_on_the_dying_node(world: &mut impl World) -> Told {
     world.operator_stop(FIRST).await?;
     world.run_for(30).await;
     world.operator_start(SECOND).await?;
-    world.run_for(90).await;
+    world.settle().await;
     world.power_off(&home).await?;
     let took = moved(world, &home, 120).await?;
     expect(took.as_secs() <= 60, "the failover takes no more than a minute")?;

@@ -45,8 +45,7 @@ pub async fn database(world: &mut impl World) -> Told<String> {
 pub async fn database_alone(world: &mut impl World) -> Told<String> {
     world.create(Kind::StatefulSet, things::stateful_set("db", 1)).await?;
     world.run_until(120, "db-0 is ready", |world| world.is_ready("db-0")).await?;
-    // Past the quiet period of a new operator.
-    world.run_for(90).await;
+    world.settle().await;
     Ok(world.node_of("db-0"))
 }
 

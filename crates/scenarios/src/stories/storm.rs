@@ -92,7 +92,7 @@ async fn two_databases(world: &mut impl World) -> Told<[(&'static str, String); 
     world.create(Kind::StatefulSet, super::things::stateful_set("web", 2)).await?;
     let ready = |world: &dyn Look| world.is_ready("web-0") && world.is_ready("web-1");
     world.run_until(120, "both pods are ready", ready).await?;
-    world.run_for(90).await;
+    world.settle().await;
     let both = ["web-0", "web-1"].map(|pod| (pod, world.node_of(pod)));
     expect(both[0].1 != both[1].1, "the pods are on two nodes")?;
     Ok(both)

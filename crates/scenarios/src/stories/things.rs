@@ -2,9 +2,23 @@
 
 use serde_json::{Value, json};
 
+/// A pod that writes its node and its own UID to its volume, if it has one.
 fn template(name: &str) -> Value {
-    let container = json!({ "name": "main", "image": "example.com/writer:1" });
+    let from = |name: &str, path: &str| json!({ "name": name, "valueFrom": { "fieldRef": { "fieldPath": path } } });
+    let container = json!({
+        "name": "main", "image": "example.com/writer:1",
+        "env": [from("NODE_NAME", "spec.nodeName"), from("POD_UID", "metadata.uid")],
+    });
     json!({ "metadata": { "labels": { "app": name } }, "spec": { "containers": [container] } })
+}
+
+/// The same with a volume: a claim of the StatefulSet's own, or one that is named.
+fn with_volume(mut template: Value, claim: Option<&str>) -> Value {
+    template["spec"]["containers"][0]["volumeMounts"] = json!([{ "name": "data", "mountPath": "/data" }]);
+    if let Some(claim) = claim {
+        template["spec"]["volumes"] = json!([{ "name": "data", "persistentVolumeClaim": { "claimName": claim } }]);
+    }
+    template
 }
 
 fn claim_spec() -> Value {
@@ -17,7 +31,7 @@ pub fn stateful_set(name: &str, replicas: u32) -> Value {
         "metadata": { "name": name },
         "spec": {
             "serviceName": name, "replicas": replicas, "selector": { "matchLabels": { "app": name } },
-            "template": template(name),
+            "template": with_volume(template(name), None),
             "volumeClaimTemplates": [{ "metadata": { "name": "data" }, "spec": claim_spec() }],
         },
     })
@@ -30,21 +44,21 @@ pub fn claim(name: &str) -> Value {
 
 /// A ReplicaSet; its pods share the claim, if there is one.
 pub fn replica_set(name: &str, replicas: u32, shared: Option<&str>) -> Value {
-    let mut template = template(name);
-    if let Some(claim) = shared {
-        template["spec"]["volumes"] = json!([{ "name": "data", "persistentVolumeClaim": { "claimName": claim } }]);
-    }
+    let template = match shared {
+        Some(claim) => with_volume(template(name), Some(claim)),
+        None => template(name),
+    };
     let selector = json!({ "matchLabels": { "app": name } });
     json!({ "metadata": { "name": name }, "spec": { "replicas": replicas, "selector": selector, "template": template } })
 }
 
 /// A pod that nobody looks after; with a volume, if a claim is named.
 pub fn bare_pod(name: &str, claim: Option<&str>) -> Value {
-    let mut pod = template(name);
+    let mut pod = match claim {
+        Some(claim) => with_volume(template(name), Some(claim)),
+        None => template(name),
+    };
     pod["metadata"]["name"] = name.into();
-    if let Some(claim) = claim {
-        pod["spec"]["volumes"] = json!([{ "name": "data", "persistentVolumeClaim": { "claimName": claim } }]);
-    }
     pod
 }
 

@@ -27,7 +27,7 @@ pub async fn all_sorts_beside_the_database(world: &mut impl World) -> Told {
     let ready = |world: &dyn Look| world.is_ready("db-0") && world.is_ready("tool") && of_set(world, "web", "n1") == 2;
     world.run_until(120, "everything is ready", ready).await?;
     open_all(world).await?;
-    world.run_for(90).await;
+    world.settle().await;
     let (tool, agents) = (world.uid_of("tool"), of_set(world, "agent", "n1"));
     world.power_off("n1").await?;
     super::moved(world, "n1", 90).await?;
@@ -48,7 +48,7 @@ pub async fn pods_that_share_a_claim_go_together(world: &mut impl World) -> Told
     world.create(Kind::ReplicaSet, things::replica_set("pair", 2, Some("shared"))).await?;
     world.run_until(120, "both are ready", |world| running(world, "pair") == 2).await?;
     open_all(world).await?;
-    world.run_for(90).await;
+    world.settle().await;
     world.power_off("n1").await?;
     // Where the two new ones go is up to the scheduler; on two nodes, one of them waits for the volume.
     let both = |world: &dyn Look| running(world, "pair") >= 1 && of_set(world, "pair", "n1") == 0;
@@ -69,7 +69,7 @@ pub async fn bare_pod_holds_its_group(world: &mut impl World) -> Told {
     let ready = |world: &dyn Look| world.is_ready("other") && running(world, "one") == 1;
     world.run_until(120, "both are ready", ready).await?;
     open_all(world).await?;
-    world.run_for(90).await;
+    world.settle().await;
     let other = world.uid_of("other");
     world.power_off("n1").await?;
     world.run_until(120, "there is a fence", |world| world.fence_of("n1").is_some()).await?;
@@ -119,7 +119,7 @@ pub async fn stateless_node_is_left_alone(world: &mut impl World) -> Told {
     world.create(Kind::ReplicaSet, things::replica_set("web", 2, None)).await?;
     world.run_until(120, "both are ready", |world| running(world, "web") == 2).await?;
     open_all(world).await?;
-    world.run_for(90).await;
+    world.settle().await;
     world.power_off("n1").await?;
     world.hold_for(600, "nobody is fenced", |world| world.fence_of("n1").is_none()).await?;
     expect(world.is_held("n1", "NoStatefulWorkload"), "the request says why")
@@ -134,7 +134,7 @@ async fn two_databases_on_n1(world: &mut impl World) -> Told {
     let ready = |world: &dyn Look| world.is_ready("db-0") && world.is_ready("queue-0");
     world.run_until(120, "both are ready", ready).await?;
     open_all(world).await?;
-    world.run_for(90).await;
+    world.settle().await;
     Ok(())
 }
 

@@ -11,11 +11,10 @@ pub(super) fn check(node: &Node, value: &Value, path: &Path<'_>, wrong: &mut Vec
     }
     if let Err(wanted) = node.kind.fits(value) {
         wrong.push(Cause::mistyped(path.to_string(), value, wanted));
+        check_choice(node, value, path, wrong);
         return;
     }
-    if !node.choices.is_empty() && !node.choices.contains(value) {
-        wrong.push(Cause::unsupported(path.to_string(), value, &node.choices));
-    }
+    check_choice(node, value, path, wrong);
     match value {
         Value::String(text) => check_text(node, text, path, wrong),
         Value::Number(number) => check_number(node, number.as_f64().unwrap_or_default(), value, path, wrong),
@@ -24,6 +23,12 @@ pub(super) fn check(node: &Node, value: &Value, path: &Path<'_>, wrong: &mut Vec
         Value::Null | Value::Bool(_) => {}
     }
     check_combinations(node, value, path, wrong);
+}
+
+fn check_choice(node: &Node, value: &Value, path: &Path<'_>, wrong: &mut Vec<Cause>) {
+    if !node.choices.is_empty() && !node.choices.contains(value) {
+        wrong.push(Cause::unsupported(path.to_string(), value, &node.choices));
+    }
 }
 
 impl Type {
@@ -74,8 +79,8 @@ fn check_text(node: &Node, text: &str, path: &Path<'_>, wrong: &mut Vec<Cause>) 
     }
     if node.format == Format::DateTime && text.parse::<jiff::Timestamp>().is_err() {
         let field = path.to_string();
-        let why = format!("{field} in body must be of type date-time: {text:?}");
-        wrong.push(Cause::invalid(field, &value(), &why));
+        let message = format!("Invalid value: {text:?}: {field} in body must be of type date-time: {text:?}");
+        wrong.push(Cause { reason: "FieldValueTypeInvalid", message, field });
     }
 }
 
@@ -214,7 +219,10 @@ mod tests {
             "spec: Invalid value: \"integer\": spec in body must be of type string: \"integer\""
         );
         let choice = json!({"type": "string", "enum": ["On", "Off"]});
-        assert_eq!(told(&choice, &json!("on")), ["spec: Unsupported value: \"on\": supported values: \"On\", \"Off\""]);
+        assert_eq!(
+            told(&choice, &json!("on"))[0],
+            "spec: Unsupported value: \"on\": supported values: \"On\", \"Off\""
+        );
         let number = json!({"type": "integer", "minimum": 0.0, "maximum": 10.0});
         assert_eq!(
             told(&number, &json!(-1)),

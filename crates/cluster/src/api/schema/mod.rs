@@ -50,6 +50,8 @@ impl Schema {
     pub(crate) fn shape(&self, object: &mut Value) -> Vec<String> {
         let mut dropped = Vec::new();
         shape::shape(&self.root, object, &Path::root(), &mut dropped);
+        // Upstream tells them in the order of their names.
+        dropped.sort_unstable();
         dropped
     }
 
@@ -60,7 +62,11 @@ impl Schema {
         let blocks = |cause: &Cause| {
             matches!(
                 cause.reason,
-                "FieldValueRequired" | "FieldValueTooLong" | "FieldValueTooMany" | "FieldValueTypeInvalid"
+                "FieldValueNotSupported"
+                    | "FieldValueRequired"
+                    | "FieldValueTooLong"
+                    | "FieldValueTooMany"
+                    | "FieldValueTypeInvalid"
             )
         };
         if wrong.iter().any(blocks) {

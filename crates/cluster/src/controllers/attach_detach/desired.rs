@@ -92,9 +92,11 @@ impl Desired {
     }
 }
 
-/// Upstream's `IsPodTerminated`: it ended, or it is being deleted and none of its containers runs.
+/// Upstream's `IsPodTerminated`: it ended, or it is being deleted and none of its containers runs, as far as its status
+/// says. One whose status says nothing of its containers is over with the mark.
 fn is_over(pod: &serde_json::Value) -> bool {
-    let stopped = |status: &serde_json::Value| status.pointer("/state/terminated").is_some();
-    let mut containers = items(pod, "/status/containerStatuses").peekable();
-    is_finished(pod) || (metadata::is_deleting(pod) && containers.peek().is_some() && containers.all(stopped))
+    let runs = |status: &serde_json::Value| {
+        status.pointer("/state/terminated").is_none() && status.pointer("/state/waiting").is_none()
+    };
+    is_finished(pod) || (metadata::is_deleting(pod) && !items(pod, "/status/containerStatuses").any(runs))
 }

@@ -160,6 +160,11 @@ impl World for Stage {
         self.world.daemon_set(name).await
     }
 
+    async fn settle(&mut self) {
+        // As long as the embedded world lets a new operator watch.
+        self.run_for(90).await;
+    }
+
     async fn run_for(&mut self, seconds: u64) {
         // A story cannot hear of trouble here; its next question ends it.
         let _ = self.pass(Wait::For, seconds, "time passes", |_| false).await;
