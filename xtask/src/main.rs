@@ -11,6 +11,7 @@ mod deny;
 mod files;
 mod install;
 mod interrupt;
+mod lab;
 mod links;
 mod run;
 mod soak;
@@ -57,6 +58,12 @@ enum Task {
         #[arg(long, value_name = "SEED", default_value_t = 2001)]
         from: u64,
     },
+    /// Raise a real Kubernetes on this machine and play with it: up, down, status, power-off, power-on, partition, heal, test
+    Lab {
+        /// Handed on, such as `up --machines 3` or `power-off n2`
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        args: Vec<String>,
+    },
     /// Measure speed, memory and requests, and end with a table
     Bench {
         /// Measure the decisions of the core instead, one by one, with criterion
@@ -80,6 +87,7 @@ fn main() -> Result<ExitCode> {
         Task::Test { only, list: false } => Ok(suite::run(&workspace, &Choice::of(&only))),
         Task::Soak { model: true, .. } => soak::model(&workspace),
         Task::Soak { model: false, seeds, from } => soak::seeds(&workspace, from, seeds),
+        Task::Lab { args } => lab::run(&workspace, &args),
         Task::Bench { core, args } => bench(&workspace, core, &args),
     }
 }

@@ -28,6 +28,11 @@ impl Workspace {
         env::var_os("CARGO").unwrap_or_else(|| "cargo".into())
     }
 
+    /// Where cargo puts what it builds.
+    pub(crate) fn target(&self) -> PathBuf {
+        env::var_os("CARGO_TARGET_DIR").map_or_else(|| self.root.join("target"), |dir| self.root.join(dir))
+    }
+
     /// Where tools that we build are kept: outside `target`, so that `cargo clean` does not cost minutes.
     pub(crate) fn tools(&self) -> PathBuf {
         let cache = |variable| env::var_os(variable).map(PathBuf::from).filter(|dir| dir.is_absolute());

@@ -75,7 +75,7 @@ impl Machines {
 }
 
 impl Probe for Machines {
-    fn kubelet(&self, node: &NodeName) -> BoxFuture<'static, WitnessWord> {
+    fn kubelet(&self, node: &NodeName, _at: Option<SocketAddr>) -> BoxFuture<'static, WitnessWord> {
         let (address, question) = (self.0, json!({"kubelet": node.as_str()}));
         Box::pin(async move {
             match Self::ask(address, question).await {

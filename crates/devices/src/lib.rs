@@ -5,8 +5,9 @@
 #![forbid(unsafe_code)]
 
 mod device;
+pub mod https;
 pub mod redfish;
 mod transport;
 
 pub use device::{Answer, Command, Device, Failure, Identity, Late, Permit, PowerState};
-pub use transport::{Request, Response, Transport, Unreachable};
+pub use transport::{Request, Response, Sent, Transport, Unreachable};

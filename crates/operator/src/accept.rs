@@ -24,6 +24,7 @@ use crate::effects::ledger_of;
 use crate::events::{self, Tone};
 use crate::leader::Hold;
 use crate::news::{News, NotUnderstood};
+use crate::said::brief;
 use crate::view::View;
 
 /// Several objects are often applied together: one that misses another is not told before that one had its time.
@@ -267,7 +268,7 @@ pub(crate) async fn write(context: Context, hold: Hold, words: Vec<Word>) -> New
     let mut all = true;
     for word in words {
         let said = match hold.check() {
-            Ok(()) => say(&context, &word).await.map_err(|why| why.to_string()),
+            Ok(()) => say(&context, &word).await.map_err(|why| brief(&why)),
             Err(late) => Err(late.0),
         };
         match (said, word.told) {
@@ -278,7 +279,8 @@ pub(crate) async fn write(context: Context, hold: Hold, words: Vec<Word>) -> New
             (Ok(()), None) => {}
             (Err(why), _) => {
                 all = false;
-                tracing::info!(kind = word.about.kind, name = word.about.name, why, "its status is written later");
+                // Tried again in a moment, and again: what lasts is a right that is missing, and that is said elsewhere.
+                tracing::debug!(kind = word.about.kind, name = word.about.name, why, "its status is written later");
             }
         }
     }

@@ -1,5 +1,6 @@
 //! Context: everything from outside that the operator is given. Nothing else reaches the world.
 
+use std::net::SocketAddr;
 use std::sync::Arc;
 
 use palisade_core::ident::NodeName;
@@ -42,15 +43,15 @@ pub trait Devices: Send + Sync {
 
 /// Looks whether a node's kubelet answers.
 pub trait Probe: Send + Sync {
-    /// Alive, silent, or we could not look.
-    fn kubelet(&self, node: &NodeName) -> BoxFuture<'static, WitnessWord>;
+    /// Alive, silent, or we could not look. `at`: where the kubelet listens, as its Node says; nothing if it does not.
+    fn kubelet(&self, node: &NodeName, at: Option<SocketAddr>) -> BoxFuture<'static, WitnessWord>;
 }
 
 /// Looks nowhere.
 pub struct NoProbe;
 
 impl Probe for NoProbe {
-    fn kubelet(&self, _node: &NodeName) -> BoxFuture<'static, WitnessWord> {
+    fn kubelet(&self, _node: &NodeName, _at: Option<SocketAddr>) -> BoxFuture<'static, WitnessWord> {
         Box::pin(std::future::ready(WitnessWord::Unknown))
     }
 }

@@ -8,17 +8,21 @@ use std::time::Duration;
 
 use kube::client::Body;
 
+use crate::forbidden::{Asked, Forbidden};
+
 /// From the request to the beginning of its answer; what follows (a watch, a long list) may take its time.
 const ANSWERS_WITHIN: Duration = Duration::from_secs(10);
 
-/// The same client, which waits no longer than that.
-pub(crate) fn impatient(client: kube::Client) -> kube::Client {
+/// The same client, which waits no longer than that, and notes what it is not allowed.
+pub(crate) fn impatient(client: kube::Client, forbidden: Forbidden) -> kube::Client {
     let namespace = client.default_namespace().to_owned();
     let service = tower::service_fn(move |request: http::Request<Body>| {
-        let client = client.clone();
+        let (client, forbidden) = (client.clone(), forbidden.clone());
         async move {
-            match tokio::time::timeout(ANSWERS_WITHIN, client.send(request)).await {
-                Ok(answer) => answer.map_err(tower::BoxError::from),
+            let asked = Asked::of(&request);
+            let answered = async { forbidden.heed(asked, client.send(request).await?).await };
+            match tokio::time::timeout(ANSWERS_WITHIN, answered).await {
+                Ok(answer) => answer,
                 Err(_) => {
                     Err(tower::BoxError::from(format!("the API server did not answer within {ANSWERS_WITHIN:?}")))
                 }
@@ -38,7 +42,7 @@ mod tests {
         let silent = tower::service_fn(|_: http::Request<Body>| {
             std::future::pending::<Result<http::Response<Body>, tower::BoxError>>()
         });
-        let client = impatient(kube::Client::new(silent, "default"));
+        let client = impatient(kube::Client::new(silent, "default"), Forbidden::told_to_nobody());
         let nodes: Api<k8s_openapi::api::core::v1::Node> = Api::all(client);
         let began = tokio::time::Instant::now();
         let why = nodes.get("n1").await.expect_err("nobody answers").to_string();

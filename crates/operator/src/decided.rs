@@ -16,17 +16,16 @@ use palisade_core::request::{RequestEffect, Step};
 use palisade_core::snapshot::{Snapshot, WitnessKind, WitnessWord};
 use palisade_core::time::Tick;
 use palisade_core::vet::{Claim, Gate, walk};
-use tracing::span::EnteredSpan;
-use tracing::{Level, debug};
+use tracing::{Level, Span, debug};
 
 use crate::effects::Outcome;
 
 /// What a listener asks for.
 const TARGET: &str = "palisade::decided";
 
-/// Until it is dropped, everything that is told is told by this replica.
-pub(crate) fn by(identity: &str) -> EnteredSpan {
-    tracing::debug_span!(target: TARGET, "operator", by = identity).entered()
+/// In it, everything that is told is told by this replica.
+pub(crate) fn by(identity: &str) -> Span {
+    tracing::debug_span!(target: TARGET, "operator", by = identity)
 }
 
 /// Put into words only when somebody writes them down.

@@ -5,6 +5,7 @@
 //! each read.
 
 use std::collections::BTreeMap;
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -38,6 +39,8 @@ pub(crate) struct Executor {
     pub(crate) fence: Uid,
     /// The UUID of the machine that the Node shows.
     pub(crate) system_uuid: Option<String>,
+    /// Where the node's kubelet listens.
+    pub(crate) kubelet: Option<SocketAddr>,
     pub(crate) calls: Arc<BTreeMap<MethodName, Call>>,
 }
 
@@ -138,7 +141,7 @@ impl Executor {
         let mut device = None;
         loop {
             let began = self.context.clock.tick();
-            let look = self.context.probe.kubelet(&self.node);
+            let look = self.context.probe.kubelet(&self.node, self.kubelet);
             let (seen, kubelet) = match how {
                 Some(target) => futures_util::future::join(self.sample(target, plug, &mut device), look).await,
                 None => (Seen::Unknown, WitnessWord::Unknown),

@@ -1,4 +1,8 @@
-//! HTTP: what Prometheus and the kubelet ask of a running operator: `/metrics` and `/healthz`. It tells, and takes no orders.
+//! HTTP: what Prometheus and the kubelet ask of a running operator: `/metrics`, `/healthz` and `/readyz`. It tells, and takes no
+//! orders.
+//!
+//! Healthy is who answers: the operator is one thread, and the same one answers here. Ready is who has listed every kind that is
+//! watched; whether it leads does not matter, as a standby replica has to be there too.
 
 use std::convert::Infallible;
 use std::io;
@@ -17,6 +21,8 @@ use crate::metrics::Metrics;
 
 /// What the text of the metrics is.
 const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+
+const NOT_READY: &str = "not every kind that is watched has been listed yet; the log says what is missing\n";
 
 /// A server that listens.
 #[derive(Debug)]
@@ -60,7 +66,11 @@ fn answer(metrics: &Metrics, method: &Method, path: &str) -> Response<Full<Bytes
     let (status, kind, text) = match (method, path) {
         (&Method::GET, "/metrics") => (StatusCode::OK, OPEN_METRICS, metrics.text()),
         (&Method::GET, "/healthz") => (StatusCode::OK, "text/plain", "ok\n".to_owned()),
-        (&Method::GET, _) => (StatusCode::NOT_FOUND, "text/plain", "there are /metrics and /healthz\n".to_owned()),
+        (&Method::GET, "/readyz") if metrics.has_listed() => (StatusCode::OK, "text/plain", "ok\n".to_owned()),
+        (&Method::GET, "/readyz") => (StatusCode::SERVICE_UNAVAILABLE, "text/plain", NOT_READY.to_owned()),
+        (&Method::GET, _) => {
+            (StatusCode::NOT_FOUND, "text/plain", "there are /metrics, /healthz and /readyz\n".to_owned())
+        }
         (_, _) => (StatusCode::METHOD_NOT_ALLOWED, "text/plain", "only GET\n".to_owned()),
     };
     let mut response = Response::new(Full::new(Bytes::from(text)));
@@ -79,6 +89,9 @@ mod tests {
         let status = |method: &Method, path: &str| answer(&metrics, method, path).status().as_u16();
         assert_eq!(status(&Method::GET, "/metrics"), 200);
         assert_eq!(status(&Method::GET, "/healthz"), 200);
+        assert_eq!(status(&Method::GET, "/readyz"), 503, "nothing was listed");
+        metrics.listed(true);
+        assert_eq!(status(&Method::GET, "/readyz"), 200);
         assert_eq!(status(&Method::GET, "/"), 404);
         assert_eq!(status(&Method::POST, "/metrics"), 405);
     }

@@ -16,7 +16,9 @@ use tokio::sync::mpsc::UnboundedSender;
 use tokio::time::Instant;
 
 use crate::context::Context;
+use crate::effects::conflict;
 use crate::news::News;
+use crate::said::{AWAY, Said, brief, theme};
 
 /// The name of the lease.
 pub(crate) const LEASE: &str = "palisade-leader";
@@ -80,15 +82,21 @@ pub(crate) async fn run(context: Context, hold: Hold, news: UnboundedSender<News
         ours: None,
         leads: false,
     };
+    let mut broken = Said::default();
     loop {
         let before = candidate.leads;
         let outcome = tokio::time::timeout(REQUEST, candidate.look()).await;
         match outcome {
             Ok(Ok(())) => {
+                if broken.is_over() {
+                    tracing::info!(lease = LEASE, "the leader's lease is reached again");
+                }
                 let _ = news.send(News::Answered);
             }
-            Ok(Err(why)) => tracing::debug!(%why, "leader lease"),
-            Err(_) => tracing::debug!("leader lease: no answer in time"),
+            // Somebody else wrote it in between; that is what the version is for.
+            Ok(Err(why)) if conflict(&why) => tracing::debug!(%why, "leader lease"),
+            Ok(Err(why)) => say(&mut broken, theme(&why).as_deref(), &brief(&why)),
+            Err(_) => say(&mut broken, Some(AWAY), "no answer in time"),
         }
         candidate.leads &= candidate.hold.stands();
         if candidate.leads != before {
@@ -98,6 +106,16 @@ pub(crate) async fn run(context: Context, hold: Hold, news: UnboundedSender<News
             }
         }
         tokio::time::sleep(LOOK).await;
+    }
+}
+
+fn say(broken: &mut Said, theme: Option<&str>, why: &str) {
+    if theme.is_some_and(|theme| broken.is_news(theme)) {
+        tracing::warn!(
+            lease = LEASE,
+            why,
+            "the leader's lease cannot be reached; without it this replica does nothing"
+        );
     }
 }
 

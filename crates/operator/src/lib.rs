@@ -13,6 +13,9 @@
 //! | `accept` | what configs, templates and remedies say of themselves |
 //! | `effects`, `executor` | what was decided, carried out: API requests, devices |
 //! | `leader` | which replica acts |
+//! | `probe`, `native` | how kubelets and devices are reached outside of a simulation |
+//! | `rights`, `forbidden` | what the operator has to be allowed, and what is said when it is not |
+//! | `insecure` | devices whose certificate nobody looks at, said aloud |
 //! | `metrics`, `http` | what is counted, and who may ask for it |
 //! | `decided` | what was seen and decided, for whoever listens |
 #![forbid(unsafe_code)]
@@ -31,14 +34,19 @@ mod effects;
 mod events;
 mod executor;
 mod fences;
+mod forbidden;
 pub mod http;
+mod insecure;
 mod leader;
 mod metrics;
 mod native;
 mod news;
 mod plans;
+mod probe;
 mod requests;
+pub mod rights;
 mod run;
+mod said;
 mod snapshot;
 mod view;
 mod watch;
@@ -48,4 +56,5 @@ pub use clock::Clock;
 pub use context::{Context, Devices, NoProbe, Probe};
 pub use metrics::Metrics;
 pub use native::Native;
+pub use probe::KubeletPort;
 pub use run::run;

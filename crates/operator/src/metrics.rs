@@ -16,6 +16,7 @@ pub struct Metrics {
     fences: Family<ByPhase, Gauge>,
     holds: Family<ByReason, Counter>,
     leads: Gauge,
+    listed: Gauge,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -35,8 +36,8 @@ struct ByPhase {
 
 impl Default for Metrics {
     fn default() -> Self {
-        let (not_understood, fences, holds, leads) =
-            (Family::default(), Family::default(), Family::default(), Gauge::default());
+        let (not_understood, fences, holds) = (Family::default(), Family::default(), Family::default());
+        let (leads, listed) = (Gauge::default(), Gauge::default());
         let mut registry = Registry::with_prefix("palisade");
         registry.register(
             "objects_not_understood",
@@ -46,7 +47,12 @@ impl Default for Metrics {
         registry.register("fences", "Fences that are there now, by phase", fences.clone());
         registry.register("holds", "Times that a request was held, by why", holds.clone());
         registry.register("leads", "Whether this replica acts: 1, or 0", leads.clone());
-        Self { registry: Arc::new(registry), not_understood, fences, holds, leads }
+        registry.register(
+            "listed",
+            "Whether this replica has seen every kind that it watches, and so can decide: 1, or 0",
+            listed.clone(),
+        );
+        Self { registry: Arc::new(registry), not_understood, fences, holds, leads, listed }
     }
 }
 
@@ -57,6 +63,15 @@ impl Metrics {
         // Writing into a String never fails.
         let _infallible = prometheus_client::encoding::text::encode(&mut text, &self.registry);
         text
+    }
+
+    /// Whether every kind that is watched has been listed: before, this replica decides nothing.
+    pub fn has_listed(&self) -> bool {
+        self.listed.get() == 1
+    }
+
+    pub(crate) fn listed(&self, all: bool) {
+        self.listed.set(i64::from(all));
     }
 
     pub(crate) fn not_understood(&self, kind: &str) {
@@ -90,6 +105,7 @@ mod tests {
         metrics.not_understood("FenceConfig");
         metrics.held("BudgetFull");
         metrics.leads(true);
+        metrics.listed(true);
         metrics.fences(["New", "Isolated", "Isolated"].into_iter());
         let text = metrics.text();
         for line in [
@@ -97,6 +113,7 @@ mod tests {
             "palisade_fences{phase=\"Isolated\"} 2",
             "palisade_holds_total{reason=\"BudgetFull\"} 1",
             "palisade_leads 1",
+            "palisade_listed 1",
         ] {
             assert!(text.contains(line), "{line} is not in:\n{text}");
         }

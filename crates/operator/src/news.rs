@@ -71,6 +71,15 @@ pub(crate) enum News {
         /// All of it.
         all: bool,
     },
+    /// The FencePolicy that is missing could not be made.
+    NoPolicyMade,
+    /// The API server refused something that the operator has to be allowed, or no longer refuses it.
+    Allowed {
+        /// What it is, in words.
+        what: String,
+        /// Whether it is allowed now.
+        now: bool,
+    },
     /// The API answered a call of ours that nobody waits for.
     Answered,
 }
@@ -80,7 +89,7 @@ impl News {
     /// tells nothing about our own connection.
     pub(crate) fn api_answered(&self) -> bool {
         match self {
-            Self::Seen(_) | Self::NotUnderstood(_) | Self::Answered => true,
+            Self::Seen(_) | Self::NotUnderstood(_) | Self::Allowed { .. } | Self::Answered => true,
             Self::Workload { seen, .. } => seen.is_some(),
             Self::Requests(outcome) => outcome.failed.is_none(),
             Self::Accepted { all } => *all,
@@ -89,6 +98,7 @@ impl News {
             | Self::Called { .. }
             | Self::Read { .. }
             | Self::Witness { .. }
+            | Self::NoPolicyMade
             | Self::Kept => false,
         }
     }

@@ -28,6 +28,7 @@ use crate::decided;
 use crate::detect::{Detect, ToFile};
 use crate::effects::gone;
 use crate::leader::Hold;
+use crate::said::brief;
 use crate::view::View;
 
 /// What came of what was decided for a request.
@@ -327,7 +328,7 @@ pub(crate) async fn perform(context: Context, hold: Hold, decided: Decided) -> R
         if let Err(why) = done {
             let about_itself = matches!(effect, RequestEffect::WriteStatus(_) | RequestEffect::Delete { .. });
             outcome.gone = (about_itself && gone(&why)).then(|| uid.clone());
-            outcome.failed = Some(why.to_string());
+            outcome.failed = Some(brief(&why));
             break;
         }
     }
@@ -451,7 +452,7 @@ pub(crate) async fn file(context: Context, hold: Hold, claim: ToFile, node_uid: 
     let requests: Api<NodeFencingRequest> = Api::namespaced(context.client.clone(), &context.namespace);
     match requests.create(&PostParams::default(), &request).await {
         Ok(made) => outcome.filed = Some((claim.node, claim.rule.name, Box::new(made))),
-        Err(why) => outcome.failed = Some(why.to_string()),
+        Err(why) => outcome.failed = Some(brief(&why)),
     }
     outcome
 }

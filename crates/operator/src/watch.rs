@@ -16,6 +16,7 @@ use serde::de::DeserializeOwned;
 use tokio::sync::mpsc::UnboundedSender;
 
 use crate::news::{News, NotUnderstood};
+use crate::said::{Said, brief, theme};
 use crate::view::{Change, LeanNode, NodeFacts, Seen, seen_lease};
 
 /// A watch that is silent for so long is begun anew: a dead connection is noticed by nobody else.
@@ -75,8 +76,11 @@ async fn run<K, T>(
     let config = watcher::Config::default().timeout(TIMEOUT_SECONDS).page_size(PAGE);
     let events = watcher::watcher(api, config);
     pin_mut!(events);
-    let mut listing = Vec::new();
+    let (mut listing, mut broken) = (Vec::new(), Said::default());
     while let Some(event) = events.next().await {
+        if event.is_ok() && broken.is_over() {
+            tracing::info!(kind = %K::kind(&()), "is watched again");
+        }
         let change = match event {
             Ok(Event::Init) => {
                 listing.clear();
@@ -96,7 +100,9 @@ async fn run<K, T>(
                 None => continue,
             },
             Err(why) => {
-                tracing::warn!(kind = %K::kind(&()), %why, "watch broke, it begins anew");
+                if theme(&why).is_some_and(|theme| broken.is_news(&theme)) {
+                    tracing::warn!(kind = %K::kind(&()), why = brief(&why), "cannot be watched; it is tried again every second");
+                }
                 tokio::time::sleep(PAUSE).await;
                 continue;
             }

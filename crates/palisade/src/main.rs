@@ -4,6 +4,7 @@
 
 mod crds;
 mod demo;
+mod operator;
 mod sim;
 
 use std::process::ExitCode;
@@ -28,6 +29,8 @@ enum Command {
     Crds,
     /// Watch a failover on an embedded cluster, with nothing to install
     Demo(demo::Options),
+    /// Run the operator on a real cluster, until it is asked to stop
+    Operator(operator::Options),
     /// Run the operator in virtual time with everything going wrong, from a seed that can be replayed
     Sim(sim::Options),
 }
@@ -36,6 +39,7 @@ fn main() -> anyhow::Result<ExitCode> {
     match Arguments::parse().command {
         Command::Crds => crds::print(&mut std::io::stdout().lock()).map(|()| ExitCode::SUCCESS),
         Command::Demo(options) => demo::run(&options),
+        Command::Operator(options) => operator::run(&options),
         Command::Sim(options) => sim::run(&options),
     }
 }

@@ -32,6 +32,7 @@ pub(crate) fn write(kind: &str, change: &Change) -> Option<Written> {
             let known: Vec<String> = shown(facts(kind, new));
             if known.is_empty() { "made".to_owned() } else { format!("made: {}", known.join(", ")) }
         }
+        (Some(old), Some(new)) if only_beats(kind, old, new) => return None,
         (Some(old), Some(new)) => {
             let changes = differences(facts(kind, old), facts(kind, new));
             if changes.is_empty() {
@@ -42,6 +43,19 @@ pub(crate) fn write(kind: &str, change: &Change) -> Option<Written> {
     };
     let text = format!("{kind} {}: {what}", change.key.name);
     Some(Written { node: node_of(kind, object), text, reached: reached(kind, old, new) })
+}
+
+/// Whether a Node or a Lease says no more than that it is still there, which is what most writes are.
+fn only_beats(kind: &str, old: &Value, new: &Value) -> bool {
+    let same = |pointers: &[&str]| pointers.iter().all(|pointer| old.pointer(pointer) == new.pointer(pointer));
+    let deleting = |object| metadata::is_deleting(object);
+    let node = ["/spec", "/status/nodeInfo", "/status/volumesInUse", "/status/volumesAttached"];
+    deleting(old) == deleting(new)
+        && match kind {
+            "Lease" => same(&["/spec/holderIdentity"]),
+            "Node" => condition(old, "Ready") == condition(new, "Ready") && same(&node),
+            _ => false,
+        }
 }
 
 /// The facts of an object that say something.

@@ -26,6 +26,7 @@ pub(crate) use pods::Listing;
 
 use crate::context::Context;
 use crate::leader::Hold;
+use crate::said::brief;
 use crate::view::NodeFacts;
 
 /// What came of an effect.
@@ -126,7 +127,7 @@ impl Hand {
             // Carried out beside, as they take their time; or by our attacher.
             Effect::CallDevice(_) | Effect::ReadBack(_) | Effect::Unpublish(_) => Ok(Outcome::Nothing),
         };
-        done.unwrap_or_else(|why| Outcome::Failed { effect: name, why: why.to_string() })
+        done.unwrap_or_else(|why| Outcome::Failed { effect: name, why: brief(&why) })
     }
 
     fn too_late(&self, send_before: Tick) -> bool {
@@ -135,7 +136,7 @@ impl Hand {
 }
 
 /// Whether the API server says that a precondition does not hold.
-fn conflict(why: &kube::Error) -> bool {
+pub(crate) fn conflict(why: &kube::Error) -> bool {
     matches!(why, kube::Error::Api(status) if status.code == 409)
 }
 

@@ -1,6 +1,7 @@
 //! Run / chores: what is put in order now and then.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use kube::api::{Api, PostParams};
 use palisade_api::policy::FencePolicySpec;
@@ -16,11 +17,14 @@ use crate::accept;
 use crate::bookkeeping;
 use crate::effects::ledger_of;
 use crate::news::News;
+use crate::said::brief;
 use crate::snapshot::{Scene, snapshot};
 
 /// How often the ledger is put in order, and how soon one is built.
 const KEEP: Span = Span::secs(10);
 const KEEP_SOON: Span = Span::secs(1);
+/// How soon a FencePolicy that could not be made is tried again.
+const MAKE_AGAIN: Duration = Duration::from_secs(30);
 
 impl Operator {
     /// The ledger is built at once where there is none, and put in order now and then.
@@ -78,10 +82,20 @@ impl Operator {
         self.beside.start(async move {
             let policies: Api<FencePolicy> = Api::all(client);
             let policy = FencePolicy::new(names::POLICY_NAME, FencePolicySpec::default());
-            if let Err(why) = policies.create(&PostParams::default(), &policy).await {
-                tracing::warn!(%why, "the default FencePolicy was not made");
+            match policies.create(&PostParams::default(), &policy).await {
+                Ok(_) => {
+                    tracing::info!(name = names::POLICY_NAME, "there was no FencePolicy; the default one was made");
+                    let _ = news.send(News::Answered);
+                }
+                Err(why) => {
+                    tracing::warn!(
+                        why = brief(&why),
+                        "the default FencePolicy was not made; nothing is admitted without one"
+                    );
+                    tokio::time::sleep(MAKE_AGAIN).await;
+                    let _ = news.send(News::NoPolicyMade);
+                }
             }
-            let _ = news.send(News::Answered);
         });
     }
 }

@@ -138,6 +138,7 @@ impl Operator {
             node: node.clone(),
             fence: uid.clone(),
             system_uuid: facts.and_then(|facts| facts.system_uuid.clone()),
+            kubelet: self.view.kubelet_of(node),
             calls: plan.map(|plan| Arc::clone(&plan.calls)).unwrap_or_default(),
         };
         let mut quick = Vec::new();

@@ -6,6 +6,7 @@ mod requests;
 mod witnesses;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::pin_mut;
@@ -22,6 +23,7 @@ use palisade_core::time::{Span, Tick};
 use palisade_core::vet::observer::blind;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::time::Instant;
+use tracing::Instrument;
 
 use crate::accept::Accept;
 use crate::asking::Asking;
@@ -32,6 +34,8 @@ use crate::decided;
 use crate::detect::Detect;
 use crate::events::{self, Tone};
 use crate::fences::{Fences, Live, Look, asked_by};
+use crate::forbidden::Forbidden;
+use crate::insecure::Insecure;
 use crate::leader::{self, Hold, Term};
 use crate::news::News;
 use crate::plans::Plans;
@@ -56,8 +60,14 @@ const FINISH: Duration = Duration::from_secs(5);
 ///
 /// The whole operator is this one future: to drop it is to crash it.
 pub async fn run(context: Context, stop: impl Future<Output = ()>) {
-    let context = Context { client: deadline::impatient(context.client.clone()), ..context };
+    let by = decided::by(&context.identity);
+    work(context, stop).instrument(by).await;
+}
+
+async fn work(context: Context, stop: impl Future<Output = ()>) {
     let (sender, news) = unbounded_channel();
+    let forbidden = Forbidden::told_to(sender.clone());
+    let context = Context { client: deadline::impatient(context.client.clone(), forbidden), ..context };
     let hold = Hold::default();
     let mut operator = Operator::new(context.clone(), hold.clone(), sender.clone());
     tokio::select! {
@@ -80,7 +90,7 @@ struct Operator {
     view: View,
     watch: Watch,
     /// The policy in the units of `core`, made anew whenever the object changes.
-    policy: Policy,
+    policy: Arc<Policy>,
     leads: bool,
     detect: Detect,
     requests: Requests,
@@ -89,6 +99,7 @@ struct Operator {
     workloads: Workloads,
     plans: Plans,
     accept: Accept,
+    insecure: Insecure,
     /// The picture that vetting looked at in the turn before, while somebody waits for a verdict.
     picture: Option<Snapshot>,
     asking: Asking,
@@ -111,7 +122,7 @@ impl Operator {
             beside: Beside::default(),
             view: View::default(),
             watch: Watch::default(),
-            policy: Policy::default(),
+            policy: Arc::default(),
             leads: false,
             detect: Detect::default(),
             requests: Requests::default(),
@@ -120,6 +131,7 @@ impl Operator {
             workloads: Workloads::default(),
             plans: Plans::default(),
             accept: Accept::default(),
+            insecure: Insecure::default(),
             picture: None,
             asking: Asking::default(),
             policy_asked: false,
@@ -174,7 +186,6 @@ impl Operator {
     }
 
     fn take(&mut self, news: News) {
-        let _told = decided::by(&self.context.identity);
         let now = self.now();
         if news.api_answered() {
             self.watch.answered(self.policy.observer_fresh, now);
@@ -184,10 +195,12 @@ impl Operator {
                 let (policy, fences) = (matches!(seen, Seen::Policy(_)), matches!(seen, Seen::Fence(_)));
                 if matches!(seen, Seen::Config(_) | Seen::Template(_)) {
                     self.plans.forget();
+                    self.insecure.look_again();
                 }
                 self.view.take(seen, now);
+                self.context.metrics.listed(self.view.complete());
                 if policy {
-                    self.policy = self.resolved_policy();
+                    self.policy = Arc::new(self.resolved_policy());
                     // Whoever waits behind a gate may go on: the mode has changed, or a slot is free.
                     let waits = |live: &&mut Live| matches!(live.fence().phase, Phase::New);
                     self.fences.values_mut().filter(waits).for_each(Live::nudge);
@@ -232,6 +245,8 @@ impl Operator {
             News::Workload { node, seen } => self.workloads.answered(node, seen, now),
             News::Kept => self.keeping = false,
             News::Accepted { all } => self.accept.written(all, now),
+            News::NoPolicyMade => self.policy_asked = false,
+            News::Allowed { what, now } => self.tell_allowed(&what, now),
             News::Answered => {}
         }
     }
@@ -243,8 +258,16 @@ impl Operator {
         // What this process remembers of fences counts from when it began to lead: an old leader's calls may be under way.
         self.fences.clear();
         if self.leads {
+            self.insecure.look_again();
             self.follow_fences(self.now());
         }
+    }
+
+    /// The policy is what people look at to see how the operator is.
+    fn tell_allowed(&mut self, what: &str, now: bool) {
+        let Some(about) = self.view.policy.as_ref().map(events::about) else { return };
+        let (tone, reason) = if now { (Tone::Normal, "Allowed") } else { (Tone::Warning, "Forbidden") };
+        self.tell(about, tone, reason, what);
     }
 
     /// Tells people about an object.
@@ -264,13 +287,12 @@ impl Operator {
 
     /// Asks everything that may have changed what to do. Returns when to look again.
     fn turn(&mut self) -> Tick {
-        let _told = decided::by(&self.context.identity);
         let now = self.now();
         let mut wake = now + AT_LEAST;
         if !self.view.complete() {
             return wake;
         }
-        let policy = self.policy.clone();
+        let policy = Arc::clone(&self.policy);
         let sight = self.watch.sight(policy.observer_fresh, now);
         let mut pass = self.detect.look(&mut self.view, sight, now);
         for (node, kind, urgent) in std::mem::take(&mut pass.ask) {
@@ -290,6 +312,9 @@ impl Operator {
             let observes = blind(&observer(&self.watch), &policy, now).is_none();
             if self.accept.is_due(&self.view, observes, now) {
                 self.say(self.accept.words(&self.view, observes, self.context.clock.wall()));
+            }
+            for (about, why) in self.insecure.words(&self.view) {
+                self.tell(about, Tone::Warning, "CertificateNotVerified", &why);
             }
             self.requests.follow(&self.view);
             let old = now.since(self.aged) >= AGE;

@@ -21,7 +21,7 @@ impl Operator {
             return;
         }
         let word = match kind {
-            WitnessKind::KubeletPort => self.context.probe.kubelet(&node),
+            WitnessKind::KubeletPort => self.context.probe.kubelet(&node, self.view.kubelet_of(&node)),
             WitnessKind::BmcPower => match self.power_word(&node) {
                 Some(word) => word,
                 None => return,
@@ -47,6 +47,7 @@ impl Operator {
             node: node.clone(),
             fence: Uid::default(),
             system_uuid: None,
+            kubelet: None,
             calls: Arc::clone(&plan.calls),
         };
         let word = async move {

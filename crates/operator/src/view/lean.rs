@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use k8s_openapi::api::coordination::v1::Lease;
-use k8s_openapi::api::core::v1::{AttachedVolume, Node, NodeCondition, Taint};
+use k8s_openapi::api::core::v1::{AttachedVolume, Node, NodeAddress, NodeCondition, NodeDaemonEndpoints, Taint};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kube::api::ObjectMeta;
 use serde::{Deserialize, Deserializer};
@@ -34,6 +34,8 @@ pub(crate) struct LeanSpec {
 pub(crate) struct LeanStatus {
     pub(crate) conditions: Option<Vec<NodeCondition>>,
     pub(crate) node_info: Option<LeanInfo>,
+    pub(crate) addresses: Option<Vec<NodeAddress>>,
+    pub(crate) daemon_endpoints: Option<NodeDaemonEndpoints>,
     pub(crate) volumes_in_use: Option<Vec<String>>,
     pub(crate) volumes_attached: Option<Vec<AttachedVolume>>,
 }
@@ -114,6 +116,8 @@ mod tests {
                 "conditions": [{"type": "Ready", "status": "True", "lastHeartbeatTime": "2026-03-01T12:00:00Z"}],
                 "images": [{"names": ["registry.example.com/a:1"], "sizeBytes": 1}],
                 "nodeInfo": {"bootID": "b1", "systemUUID": "ABCD", "kernelVersion": "6.12.0"},
+                "addresses": [{"type": "Hostname", "address": "n1"}, {"type": "InternalIP", "address": "fd00::7"}],
+                "daemonEndpoints": {"kubeletEndpoint": {"Port": 10250}},
                 "volumesInUse": ["v1"], "volumesAttached": [{"name": "v1", "devicePath": ""}],
             },
         });
@@ -127,6 +131,7 @@ mod tests {
         assert_eq!(facts.boot.as_ref().map(BootId::as_str), Some("b1"));
         assert_eq!(facts.system_uuid.as_deref(), Some("abcd"));
         assert_eq!(facts.heartbeat.as_deref(), Some("2026-03-01T12:00:00Z"));
+        assert_eq!(facts.kubelet.as_deref(), Some(&"[fd00::7]:10250".parse().unwrap()));
         assert_eq!((facts.volumes_in_use.len(), facts.volumes_attached.len()), (1, 1));
     }
 

@@ -8,6 +8,7 @@ mod lean;
 mod node;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::net::SocketAddr;
 
 use palisade_api::{FenceConfig, FencePolicy, FenceTemplate, NodeFence, NodeFencingRequest, NodeRemedy};
 use palisade_core::detect::lease::SeenLease;
@@ -91,6 +92,11 @@ impl View {
     /// A node.
     pub(crate) fn node(&self, name: &NodeName) -> Option<&NodeTrack> {
         self.nodes.get(name)
+    }
+
+    /// Where a node's kubelet listens, as far as its Node says.
+    pub(crate) fn kubelet_of(&self, name: &NodeName) -> Option<SocketAddr> {
+        self.nodes.get(name)?.facts.as_ref()?.kubelet.as_deref().copied()
     }
 
     /// A node, to note something down that was seen of it.

@@ -1,6 +1,7 @@
 //! View / node: one Node as the operator keeps it, and since when it looks well.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::net::{IpAddr, SocketAddr};
 
 use palisade_api::names::taints;
 use palisade_core::detect::NodeMemory;
@@ -14,7 +15,7 @@ use palisade_core::snapshot::Ready;
 use palisade_core::time::{Span, Tick};
 use palisade_core::vet::exclusions::counts;
 
-use super::lean::LeanNode;
+use super::lean::{LeanNode, LeanStatus};
 
 /// A lease counts as silent from so many missed renewals on.
 const SILENT: u64 = 2;
@@ -42,6 +43,8 @@ pub(crate) struct NodeFacts {
     pub(crate) boot: Option<BootId>,
     /// The machine's UUID, in lower case.
     pub(crate) system_uuid: Option<String>,
+    /// Where its kubelet listens.
+    pub(crate) kubelet: Option<Box<SocketAddr>>,
     /// Ready.
     pub(crate) ready: Ready,
     /// The heartbeat of Ready.
@@ -77,6 +80,7 @@ impl NodeFacts {
             deleting: meta.deletion_timestamp.is_some(),
             boot: text(info.and_then(|info| info.boot_id.as_deref())).map(BootId::new),
             system_uuid: text(info.and_then(|info| info.system_uuid.as_deref())).map(|uuid| uuid.to_lowercase()),
+            kubelet: status.and_then(kubelet).map(Box::new),
             ready: match ready.map(|ready| ready.status.as_str()) {
                 Some("True") => Ready::True,
                 Some("False") => Ready::False,
@@ -111,6 +115,16 @@ impl NodeFacts {
         }
         seen
     }
+}
+
+/// Where the kubelet listens: the port of its own word, at the first internal address, by which the cluster's own parts reach it.
+fn kubelet(status: &LeanStatus) -> Option<SocketAddr> {
+    let port = status.daemon_endpoints.as_ref()?.kubelet_endpoint.as_ref()?.port;
+    let port = u16::try_from(port).ok().filter(|port| *port > 0)?;
+    let addresses = status.addresses.as_deref().unwrap_or_default();
+    let internal = addresses.iter().filter(|address| address.type_ == "InternalIP");
+    let mut parsed = internal.filter_map(|address| address.address.parse::<IpAddr>().ok());
+    parsed.next().map(|ip| SocketAddr::new(ip, port))
 }
 
 /// A node and everything that this process saw of it.

@@ -1,0 +1,37 @@
+//! Lab: a real Kubernetes on one machine, whose machines a BMC can really switch off.
+//!
+//! | room | is |
+//! |---|---|
+//! | [`run`] | the number of a lab, and every name and address that follows from it |
+//! | [`kubernetes`] | the components of Kubernetes in one binary, built once |
+//! | [`control_plane`] | etcd, API server, controller manager, scheduler |
+//! | [`machine`] | namespaces with a kubelet and a containerd, which can be switched off |
+//! | [`network`] | the bridge, and the links that can be cut |
+//! | [`bmc`] | a Redfish service per machine, honest or not |
+//! | [`image`] | what containers run |
+//! | [`install`] | what an administrator applies |
+//! | [`lab`] | all of it, up and down |
+//! | [`leftovers`] | whatever is still there, by its name |
+//! | [`world`] | the lab as a world for stories |
+//! | [`stories`] | which stories are told here |
+//! | [`trial`] | the tests of the lab |
+#![forbid(unsafe_code)]
+#![allow(clippy::disallowed_methods, reason = "the lab lives in real time")]
+
+pub mod bmc;
+pub mod control_plane;
+pub mod daemon;
+pub mod image;
+pub mod install;
+pub mod kubernetes;
+pub mod lab;
+pub mod leftovers;
+pub mod machine;
+pub mod network;
+pub mod objects;
+pub mod papers;
+pub mod run;
+pub mod stories;
+pub mod tool;
+pub mod trial;
+pub mod world;

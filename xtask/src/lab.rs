@@ -1,0 +1,39 @@
+//! `cargo xtask lab`: builds what the lab is made of, and hands over to it.
+
+use std::process::ExitCode;
+
+use anyhow::{Result, bail};
+
+use crate::{
+    install::{self, Need},
+    run::Call,
+    workspace::Workspace,
+};
+
+/// What the machines of the lab are made of.
+pub(crate) const NEEDS: &[Need] = &[
+    Need::Program { name: "busybox", package: "busybox-static" },
+    Need::Program { name: "containerd", package: "containerd" },
+    Need::Program { name: "runc", package: "runc" },
+    Need::Program { name: "ip", package: "iproute2" },
+    Need::Program { name: "nft", package: "nftables" },
+    Need::Program { name: "sysctl", package: "procps" },
+    // Not on the PATH: looked for where Debian has it.
+    Need::Program { name: "/usr/lib/cni/bridge", package: "containernetworking-plugins" },
+    Need::Program { name: "strip", package: "binutils" },
+];
+
+/// All of it, so that the features of what we depend on are the same as for the tests.
+pub(crate) const BUILD: [&str; 4] = ["build", "--quiet", "--workspace", "--bins"];
+
+/// Runs a command of the lab.
+pub(crate) fn run(workspace: &Workspace, args: &[String]) -> Result<ExitCode> {
+    for need in NEEDS {
+        install::ensure(workspace, *need)?;
+    }
+    if let Some(complaint) = Call::cargo(workspace, &BUILD).stream()?.end.complaint() {
+        bail!("the lab could not be built: {complaint}");
+    }
+    let lab = workspace.target().join("debug").join("palisade-lab");
+    Ok(Call::new(workspace, lab).args(args).stream()?.end.exit_code())
+}
