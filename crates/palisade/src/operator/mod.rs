@@ -102,7 +102,7 @@ async fn work(options: &Options) -> anyhow::Result<ExitCode> {
         "Palisade runs"
     );
     palisade_operator::run(context, asked(stop)).await;
-    tracing::info!("stopped; the leader's lease is free");
+    tracing::info!("stopped");
     Ok(ExitCode::SUCCESS)
 }
 
