@@ -16,6 +16,8 @@ use palisade_cluster::truth::What;
 pub enum Act {
     /// A NodeFence was written: an intent, a proof, a release.
     Record,
+    /// A NodeFence was written that lets its node in.
+    LetIn,
     /// The ledger was written.
     Ledger,
     /// A Node was written.
@@ -32,19 +34,27 @@ pub enum Act {
 
 impl Act {
     /// All of them.
-    pub(crate) const ALL: [Self; 7] =
-        [Self::Record, Self::Ledger, Self::Node, Self::Mark, Self::Remove, Self::Off, Self::On];
+    pub(crate) const ALL: [Self; 8] =
+        [Self::Record, Self::LetIn, Self::Ledger, Self::Node, Self::Mark, Self::Remove, Self::Off, Self::On];
 
     fn of(change: &Change, fences: Option<Kind>, policies: Option<Kind>) -> Option<Self> {
         match change.key.kind {
             Kind::NODE => Some(Self::Node),
             Kind::POD if change.new.is_none() => Some(Self::Remove),
             Kind::POD => change.new.as_ref().is_some_and(|pod| metadata::is_deleting(pod)).then_some(Self::Mark),
-            kind if Some(kind) == fences => Some(Self::Record),
+            kind if Some(kind) == fences => {
+                let lets_in = |fence: &Option<_>| phase(fence.as_deref()) == Some("Recovering");
+                let begins = lets_in(&change.new) && !lets_in(&change.old);
+                Some(if begins { Self::LetIn } else { Self::Record })
+            }
             kind if Some(kind) == policies => Some(Self::Ledger),
             _ => None,
         }
     }
+}
+
+fn phase(fence: Option<&serde_json::Value>) -> Option<&str> {
+    fence?.pointer("/status/phase")?.as_str()
 }
 
 /// The acts of all operators.
