@@ -7,11 +7,12 @@
 //! - `title`: a Rust name means nothing to a reader of `kubectl explain`.
 
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
-    CustomResourceDefinition, CustomResourceValidation, JSONSchemaProps,
+    CustomResourceDefinition, CustomResourceValidation, JSON, JSONSchemaProps,
 };
 use kube::CustomResourceExt;
 use serde_json::Value;
 
+use crate::policy::FencePolicySpec;
 use crate::{
     FenceConfig, FencePolicy, FenceTemplate, MachineDisruptionBudget, NodeFence, NodeFencingRequest,
     NodeFencingRequestTemplate, NodeRemedy,
@@ -20,7 +21,7 @@ use crate::{
 /// All definitions, in the order in which a newcomer should read them.
 pub fn crds() -> Vec<CustomResourceDefinition> {
     [
-        FencePolicy::crd(),
+        with_a_default_spec(FencePolicy::crd()),
         NodeRemedy::crd(),
         FenceConfig::crd(),
         FenceTemplate::crd(),
@@ -40,6 +41,18 @@ fn tidy(mut crd: CustomResourceDefinition) -> CustomResourceDefinition {
             .schema
             .take()
             .map(|schema| CustomResourceValidation { open_api_v3_schema: schema.open_api_v3_schema.map(tidy_schema) });
+    }
+    crd
+}
+
+/// A FencePolicy without a `spec` has all defaults. Server-side apply drops an empty one, and what it has dropped must not be
+/// missed: the second apply of the same file would be refused.
+fn with_a_default_spec(mut crd: CustomResourceDefinition) -> CustomResourceDefinition {
+    let Ok(whole) = serde_json::to_value(FencePolicySpec::default()) else { return crd };
+    let schemas =
+        crd.spec.versions.iter_mut().filter_map(|version| version.schema.as_mut()?.open_api_v3_schema.as_mut());
+    for spec in schemas.filter_map(|schema| schema.properties.as_mut()?.get_mut("spec")) {
+        spec.default = Some(JSON(whole.clone()));
     }
     crd
 }

@@ -185,7 +185,8 @@ impl Default for Alarm {
     }
 }
 
-/// How long finished requests are kept. The one that is reached first ends it.
+/// How long finished requests are kept. The one that is reached first ends it. Those that failed are kept three times as long, and
+/// three times as many.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct History {

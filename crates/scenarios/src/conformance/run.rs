@@ -123,9 +123,21 @@ pub async fn prepare(client: &Client) -> Result<(), String> {
         // Established means that it will be served, not that every path is there already.
         let place =
             format!("/apis/{}/v1alpha1/{}", text(&definition, "/spec/group"), text(&definition, "/spec/names/plural"));
-        bench.until(&place, PATIENCE, |list| !list.is_null()).await?;
+        served(&bench, &place).await?;
     }
     Ok(())
+}
+
+/// A kind that is new is not found at first, and then its storage is not ready (429).
+async fn served(bench: &Bench, place: &str) -> Told {
+    let end = Instant::now() + PATIENCE;
+    loop {
+        let answer = bench.get(place).await?;
+        if !matches!(answer.code, 404 | 429) || Instant::now() >= end {
+            return answer.is(200).map(drop);
+        }
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
 }
 
 /// Prepares the cluster, and takes a word for this run from it: names must differ from those of the run before.

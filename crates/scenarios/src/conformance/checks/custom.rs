@@ -5,12 +5,13 @@ use serde_json::{Value, json};
 use crate::conformance::answer::{items, must, same, text};
 use crate::conformance::bench::Bench;
 use crate::conformance::objects::{fence, request, template};
-use crate::conformance::places::{DEFINITIONS, FENCES, OURS, REQUESTS, TEMPLATES, at};
+use crate::conformance::places::{DEFINITIONS, FENCES, OURS, POLICIES, REQUESTS, TEMPLATES, at};
 use crate::conformance::{Told, table};
 
 table! { "custom";
     defaults_are_filled_in: "defaults are filled in when an object comes, and are stored";
     defaults_below_a_default: "an object that is there gets the defaults of its fields, and keeps what it says";
+    an_empty_spec_is_whole: "a FencePolicy without a spec is one with all defaults, so that apply can drop an empty spec";
     defaults_come_back: "a field that is taken out gets its default again";
     null_gets_its_default: "null stands for nothing where it is not allowed, and gets the default";
     unknown_fields_are_dropped: "a field that the schema does not know is dropped, also far below";
@@ -41,6 +42,15 @@ async fn defaults_below_a_default(bench: &Bench) -> Told {
     wished["spec"]["admin"] = json!({"stop": true});
     let made = bench.make(FENCES, wished).await?;
     same("admin", &made.object["spec"]["admin"], &json!({"approve": false, "resume": 0, "stop": true}))
+}
+
+async fn an_empty_spec_is_whole(bench: &Bench) -> Told {
+    let policy = json!({
+        "apiVersion": "palisade.dev/v1alpha1", "kind": "FencePolicy", "metadata": {"name": palisade_api::names::POLICY_NAME},
+    });
+    // There is one name for all of them, so it is only rehearsed.
+    let made = bench.post(&format!("{POLICIES}?dryRun=All"), &policy).await?.is(201)?;
+    same("mode", text(&made, "/spec/mode"), "Enforce")
 }
 
 async fn defaults_come_back(bench: &Bench) -> Told {
