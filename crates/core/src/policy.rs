@@ -6,6 +6,7 @@ use palisade_api::names::{self, labels};
 use palisade_api::selector::LabelSelector;
 
 use crate::ident::{DriverName, ProviderName, Uid};
+use crate::request::history::Keep;
 use crate::time::Span;
 
 /// Whether, and how fast, anything may be fenced.
@@ -47,6 +48,8 @@ pub struct Policy {
     pub approval: Approval,
     /// How pods are released.
     pub release: ReleasePolicy,
+    /// How long requests that have ended are kept, and how many of a node.
+    pub history: Keep,
     /// How long a gate that cannot name a better time waits before it is looked at again.
     pub recheck: Span,
 }
@@ -250,6 +253,7 @@ impl Default for Policy {
             witness: WitnessRule { required: true, trusted_for: Span::secs(60) },
             approval: Approval::Never,
             release: ReleasePolicy::default(),
+            history: Keep::default(),
             recheck: Span::secs(30),
         }
     }

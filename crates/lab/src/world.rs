@@ -27,6 +27,7 @@ pub struct LabWorld {
     sights: Sights,
     san: San,
     operators: BTreeMap<String, Operator>,
+    since: Instant,
 }
 
 /// An operator of the story.
@@ -43,7 +44,7 @@ impl LabWorld {
         let account = install::account(lab, &client).await?;
         let sights = Sights::through(&client).await;
         let san = San::at(lab.run().dir().join("san"));
-        Ok(Self { lab: lab.clone(), client, account, sights, san, operators: BTreeMap::new() })
+        Ok(Self { lab: lab.clone(), client, account, sights, san, operators: BTreeMap::new(), since: Instant::now() })
     }
 
     /// The lab.

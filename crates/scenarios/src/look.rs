@@ -1,5 +1,7 @@
 //! Look: what can be seen of a world at an instant, in the API and in the machine room.
 
+use std::time::Duration;
+
 use k8s_openapi::api::core::v1::{Node, Pod};
 use palisade_api::fence::{FencePhase, ReleaseState};
 use palisade_api::names::taints;
@@ -9,7 +11,7 @@ use serde_json::Value;
 
 use crate::world::{Kind, Power, Switched};
 
-/// What can be seen. A world gives the first six; the rest is read off them.
+/// What can be seen. A world gives the first seven; the rest is read off them.
 pub trait Look {
     /// An object by name, in the namespace in which stories keep its kind.
     fn get(&self, kind: Kind, name: &str) -> Option<Value>;
@@ -23,6 +25,8 @@ pub trait Look {
     fn commands_to(&self, node: &str) -> Vec<Switched>;
     /// How many times a machine has booted.
     fn boots_of(&self, node: &str) -> u32;
+    /// How long the world has been there, by a clock that only runs forward.
+    fn elapsed(&self) -> Duration;
 
     /// The names of all Nodes.
     fn nodes(&self) -> Vec<String> {

@@ -96,6 +96,7 @@ pub enum Kind {
     Policy,
     Config,
     Template,
+    Remedy,
     Request,
     Fence,
 }
@@ -116,6 +117,7 @@ impl Kind {
             Self::Policy => (palisade_api::names::GROUP, "FencePolicy"),
             Self::Config => (palisade_api::names::GROUP, "FenceConfig"),
             Self::Template => (palisade_api::names::GROUP, "FenceTemplate"),
+            Self::Remedy => (palisade_api::names::GROUP, "NodeRemedy"),
             Self::Request => (palisade_api::names::GROUP, "NodeFencingRequest"),
             Self::Fence => (palisade_api::names::GROUP, "NodeFence"),
         }
@@ -132,6 +134,7 @@ impl Kind {
             | Self::Policy
             | Self::Config
             | Self::Template
+            | Self::Remedy
             | Self::Fence => "",
         }
     }

@@ -167,10 +167,13 @@ stories! {
     node_deleted_in_the_middle
     node_deleted_and_made_again
     policy_applied_again_in_the_middle
+    policy_comes_back
     policy_deleted_for_good
     quarantine_taint_removed
     pod_deleted_by_an_admin
     config_that_makes_no_sense
+    config_that_deletes_the_node
+    remedy_of_its_own
     object_that_cannot_be_understood
     request_for_nobody
     history_is_not_kept_for_ever

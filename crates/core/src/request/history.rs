@@ -4,9 +4,9 @@
 //! number; a failed one is kept at least as long as any other. Age is watched time, so a long outage ages nothing.
 //! Never: deletes by name; each delete carries the UID and the version that the decision was made from (I4).
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
-use crate::ident::Uid;
+use crate::ident::{NodeName, Uid};
 use crate::reason::request::HistoryReason;
 use crate::request::{End, Life, Request, RequestEffect};
 use crate::time::Span;
@@ -16,7 +16,7 @@ use crate::time::Span;
 pub struct Keep {
     /// How long, in watched time.
     pub age: Span,
-    /// How many.
+    /// How many of one node.
     pub count: usize,
 }
 
@@ -35,11 +35,24 @@ impl Retention {
     }
 }
 
-impl Default for Retention {
-    /// A week and 100 for ordinary ones, four weeks and 300 for failed ones.
+impl Default for Keep {
+    /// As the schema of the FencePolicy has it: a month, and 20.
     fn default() -> Self {
-        let days = |days: u64| Span::mins(days * 24 * 60);
-        Self::new(Keep { age: days(7), count: 100 }, Keep { age: days(28), count: 300 })
+        Self { age: Span::mins(720 * 60), count: 20 }
+    }
+}
+
+impl Default for Retention {
+    fn default() -> Self {
+        Keep::default().into()
+    }
+}
+
+impl From<Keep> for Retention {
+    /// Failures are looked into later than anything else: they are kept three times as long, and three times as many.
+    fn from(ordinary: Keep) -> Self {
+        let failed = Keep { age: ordinary.age.times(3), count: ordinary.count.saturating_mul(3) };
+        Self::new(ordinary, failed)
     }
 }
 
@@ -72,19 +85,27 @@ fn of_kind(requests: &[Request], fences: Option<&BTreeSet<Uid>>, kind: Kind, kee
     ended.sort_by_key(|request| (request.ended_for.total(), &request.uid));
     let free =
         |request: &Request| request.life.fence().is_none_or(|fence| fences.is_some_and(|there| !there.contains(fence)));
-    let rows = ended.into_iter().enumerate().filter(|(_, request)| free(request));
-    rows.filter_map(|(newer, request)| {
-        let age = request.ended_for.total();
-        let why = if age >= keep.age {
-            HistoryReason::AgedOut { age, keep: keep.age }
-        } else if newer >= keep.count {
-            HistoryReason::CrowdedOut { newer, keep: keep.count }
-        } else {
-            return None;
-        };
-        Some(Aged { effect: delete(request), why })
-    })
-    .collect()
+    // Counted for each node: one that fails every day must not push out what is known of the others.
+    let mut of_node: BTreeMap<&NodeName, usize> = BTreeMap::new();
+    let rows = ended.into_iter().map(|request| {
+        let seen = of_node.entry(&request.node).or_default();
+        *seen += 1;
+        (*seen - 1, request)
+    });
+    let rows: Vec<(usize, &Request)> = rows.filter(|(_, request)| free(request)).collect();
+    rows.into_iter()
+        .filter_map(|(newer, request)| {
+            let age = request.ended_for.total();
+            let why = if age >= keep.age {
+                HistoryReason::AgedOut { age, keep: keep.age }
+            } else if newer >= keep.count {
+                HistoryReason::CrowdedOut { newer, keep: keep.count }
+            } else {
+                return None;
+            };
+            Some(Aged { effect: delete(request), why })
+        })
+        .collect()
 }
 
 fn kind_of(life: &Life) -> Option<Kind> {

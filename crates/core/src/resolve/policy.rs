@@ -9,6 +9,7 @@ use crate::policy::{
     Approval, Budget, DomainBrake, Exclusions, Flap, Kdump, Mode, Policy, Rate, ReleasePolicy, Share, StorageGates,
     Storm, WholeDomain, WitnessRule, WorkloadRule,
 };
+use crate::request::history::Keep;
 
 /// The policy of a FencePolicy.
 pub fn policy(uid: Uid, spec: &api::FencePolicySpec) -> Result<Policy, Problem> {
@@ -60,6 +61,7 @@ pub fn policy(uid: Uid, spec: &api::FencePolicySpec) -> Result<Policy, Problem> 
             api::Approval::Always => Approval::Always,
         },
         release: release(spec)?,
+        history: Keep { age: span(spec.history.age), count: usize::try_from(spec.history.count).unwrap_or(usize::MAX) },
         recheck: defaults.recheck,
     })
 }

@@ -17,7 +17,7 @@ use tokio::sync::watch;
 use super::LabWorld;
 use crate::bmc::Bmc;
 
-const KINDS: [Kind; 14] = [
+const KINDS: [Kind; 15] = [
     Kind::Node,
     Kind::Pod,
     Kind::Claim,
@@ -30,6 +30,7 @@ const KINDS: [Kind; 14] = [
     Kind::Policy,
     Kind::Config,
     Kind::Template,
+    Kind::Remedy,
     Kind::Request,
     Kind::Fence,
 ];
@@ -132,6 +133,34 @@ fn named(object: &DynamicObject) -> Option<(String, Value)> {
     Some((object.metadata.name.clone()?, serde_json::to_value(object).ok()?))
 }
 
+impl LabWorld {
+    /// How everything stands, for whoever has to find out why a story did not go as told.
+    pub fn how_it_stands(&self) -> String {
+        let fence = |node: &String| {
+            let status = self.fence_of(node).and_then(|fence| fence.status);
+            status.map(|status| format!(", {:?}: {}", status.phase, status.message)).unwrap_or_default()
+        };
+        let node = |node: String| {
+            let ready = if self.node_is_ready(&node) { "Ready" } else { "not Ready" };
+            format!("{node} {:?}, {ready}{}", self.power_of(&node), fence(&node))
+        };
+        let pod = |pod: Value| {
+            let name = pod["metadata"]["name"].as_str().unwrap_or_default().to_owned();
+            let marked = if pod["metadata"]["deletionTimestamp"].is_null() { "" } else { ", marked" };
+            format!("{name} on {}, {}{marked}", self.node_of(&name), pod["status"]["phase"])
+        };
+        let request = |request: Value| {
+            let status = &request["status"];
+            format!("{} {} {} {}", request["spec"]["nodeName"], status["phase"], status["reason"], status["message"])
+        };
+        let nodes = self.nodes().into_iter().map(node);
+        let pods = self.list(Kind::Pod).into_iter().map(pod);
+        let requests = self.list(Kind::Request).into_iter().map(request);
+        let all: Vec<String> = nodes.chain(pods).chain(requests).collect();
+        format!("as it stands:\n      {}", all.join("\n      "))
+    }
+}
+
 impl Look for LabWorld {
     fn get(&self, kind: Kind, name: &str) -> Option<Value> {
         self.sights.get(kind, name)
@@ -168,5 +197,9 @@ impl Look for LabWorld {
 
     fn boots_of(&self, node: &str) -> u32 {
         self.lab.machine(node).map_or(0, crate::machine::Machine::boots)
+    }
+
+    fn elapsed(&self) -> Duration {
+        self.since.elapsed()
     }
 }

@@ -76,7 +76,7 @@ impl Operator {
     pub(super) fn age(&mut self, all: &[Request]) {
         let fences: BTreeSet<Uid> =
             self.view.fences.values().map(|fence| Uid::new(fence.uid().unwrap_or_default())).collect();
-        for aged in aged_out(all, Some(&fences), &Retention::default()) {
+        for aged in aged_out(all, Some(&fences), &Retention::from(self.policy.history)) {
             let RequestEffect::Delete { uid, .. } = &aged.effect else { continue };
             let Some(object) = self.view.requests.get(uid) else { continue };
             tracing::info!(request = %object.name_any(), why = %aged.why, "history");

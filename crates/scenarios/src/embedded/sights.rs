@@ -1,5 +1,7 @@
 //! Embedded / sights: what a story sees of the embedded cluster. Objects come from the API, everything else from the truth.
 
+use std::time::Duration;
+
 use palisade_cluster::Cluster;
 use palisade_cluster::api::Key;
 use palisade_cluster::machines::machine::{self, Switch};
@@ -58,6 +60,10 @@ impl Look for Sight<'_> {
     fn boots_of(&self, node: &str) -> u32 {
         self.0.truth().look(|world| world.machines.get(node).map_or(0, |machine| machine.boots))
     }
+
+    fn elapsed(&self) -> Duration {
+        self.0.elapsed()
+    }
 }
 
 impl Look for Embedded {
@@ -83,5 +89,9 @@ impl Look for Embedded {
 
     fn boots_of(&self, node: &str) -> u32 {
         Sight(&self.cluster).boots_of(node)
+    }
+
+    fn elapsed(&self) -> Duration {
+        self.cluster.elapsed()
     }
 }

@@ -57,6 +57,17 @@ pub async fn policy_applied_again_in_the_middle(world: &mut impl World) -> Told 
     Ok(())
 }
 
+/// The policy is deleted: within seconds there is one again, with all defaults, and its ledger is whole.
+pub async fn policy_comes_back(world: &mut impl World) -> Told {
+    database(world).await?;
+    world.delete(Kind::Policy, names::POLICY_NAME).await?;
+    let whole = |world: &dyn Look| {
+        let policy = world.get(Kind::Policy, names::POLICY_NAME).unwrap_or_default();
+        policy["spec"]["mode"] == "Enforce" && policy["status"]["policyUID"] == policy["metadata"]["uid"]
+    };
+    world.run_until(60, "there is a policy again, with a ledger of its own", whole).await.map(drop)
+}
+
 /// The policy is deleted and nobody applies it again: the default one takes its place.
 pub async fn policy_deleted_for_good(world: &mut impl World) -> Told {
     let home = database(world).await?;

@@ -74,3 +74,15 @@ pub fn request(name: &str, node: &str, operation: &str) -> Value {
         "spec": { "nodeName": node, "operation": operation, "reason": "Manual", "message": "because I say so", "source": "alice" },
     })
 }
+
+/// The name of [`ready_only`].
+pub const READY_ONLY: &str = "ready-only";
+
+/// A NodeRemedy by which a node has failed when the control plane says `Ready=Unknown`, and by nothing else.
+pub fn ready_only() -> Value {
+    let lost = json!({
+        "name": "ready-unknown", "condition": { "type": "Ready", "status": "Unknown", "period": "0s" },
+        "first": { "name": "fence" },
+    });
+    json!({ "metadata": { "name": READY_ONLY }, "spec": { "thresholds": [lost] } })
+}

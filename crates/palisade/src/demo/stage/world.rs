@@ -33,6 +33,10 @@ impl Look for Stage {
     fn boots_of(&self, node: &str) -> u32 {
         self.world.boots_of(node)
     }
+
+    fn elapsed(&self) -> Duration {
+        self.world.elapsed()
+    }
 }
 
 impl World for Stage {
