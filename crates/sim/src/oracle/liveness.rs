@@ -7,6 +7,7 @@ use palisade_api::NodeFence;
 use palisade_api::names::{GROUP, labels, taints};
 use palisade_cluster::Cluster;
 use palisade_cluster::api::{Kind, Object, metadata};
+use palisade_cluster::machines::bmc::Fate;
 use palisade_cluster::machines::machine::{Machine, Power, Switch};
 use palisade_cluster::truth::{Event, Name, What, World};
 use serde_json::Value;
@@ -19,14 +20,23 @@ const FOR_PEOPLE: &[&str] = &["CannotTellHibernated"];
 /// So many failures within an hour are too many by the default policy.
 const FLAPS: usize = 3;
 
-/// What was last told to a machine.
+/// Which machines are off by our command. One that has run since, whoever switched it on, and is off again is so by another's
+/// doing; but a command that is carried out late may still be what did it.
 pub(super) fn event(seen: &mut Seen, event: &Event) {
-    if let What::Told { node, command } = &event.what {
-        if command.switch == Switch::ForceOff {
-            seen.told_off.insert(Name::clone(node));
-        } else {
+    match &event.what {
+        What::Told { node, command } => match (command.switch, command.fate) {
+            (Switch::ForceOff, Fate::Done | Fate::Late) => {
+                seen.told_off.insert(Name::clone(node), command.fate);
+            }
+            (Switch::ForceOff, Fate::Ignored | Fate::Refused | Fate::Lost) => {}
+            (Switch::On | Switch::GracefulOff | Switch::Restart, _) => {
+                seen.told_off.remove(node);
+            }
+        },
+        What::Power { node, is: Power::On, .. } if seen.told_off.get(node) == Some(&Fate::Done) => {
             seen.told_off.remove(node);
         }
+        _ => {}
     }
 }
 
@@ -38,7 +48,7 @@ pub(super) fn closed(seen: &mut Seen, node: &str, fence: Option<&NodeFence>, wor
         asked && world.machines.contains_key(node) && fence.status.as_ref().is_some_and(|status| status.end.is_some())
     });
     let off = world.machines.get(node).is_some_and(|machine| machine.power == Power::Off);
-    if seen.told_off.remove(node) && off && !taken_away {
+    if seen.told_off.remove(node).is_some() && off && !taken_away {
         seen.broken(format!("I8: the fence of {node} is gone, and the machine that it switched off is still off"));
     }
 }

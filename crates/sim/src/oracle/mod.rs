@@ -35,6 +35,7 @@ use palisade_api::names::taints;
 use palisade_cluster::Cluster;
 use palisade_cluster::api::wire::Call;
 use palisade_cluster::api::{Change, Kind, Store, metadata};
+use palisade_cluster::machines::bmc::Fate;
 use palisade_cluster::truth::{Event, Name, Truth, World};
 use serde_json::Value;
 
@@ -67,8 +68,8 @@ struct Seen {
     majority: majority::Watched,
     power: unknown::LastOff,
     marks: order::Marks,
-    /// Machines whose last command from us was off.
-    told_off: BTreeSet<Name>,
+    /// Machines that are off by our command, and how that was carried out.
+    told_off: BTreeMap<Name, Fate>,
 }
 
 impl Seen {
