@@ -54,7 +54,7 @@ impl Counter {
 
     fn close_line(&mut self) {
         let line = String::from_utf8_lossy(&self.line);
-        if let Some(tally) = closing_line(&line).or_else(|| seeds_line(&line)) {
+        if let Some(tally) = closing_line(&line).or_else(|| seeds_line(&line)).or_else(|| lab_line(&line)) {
             self.tally += tally;
         }
         self.line.clear();
@@ -80,6 +80,13 @@ fn seeds_line(line: &str) -> Option<Tally> {
         |word: &str| counts.split([',', ';']).find_map(|part| part.trim().strip_suffix(word)?.trim_end().parse().ok());
     let tally = Tally { passed: count("passed")?, failed: count("failed")?, skipped: 0 };
     (tally.ran() == seeds).then_some(tally)
+}
+
+/// Reads `lab: 31 passed, 0 failed`, the closing line of `cargo xtask lab test`.
+fn lab_line(line: &str) -> Option<Tally> {
+    let (passed, failed) = line.trim().strip_prefix("lab: ")?.split_once(", ")?;
+    let count = |text: &str, word: &str| text.strip_suffix(word)?.trim_end().parse().ok();
+    Some(Tally { passed: count(passed, "passed")?, failed: count(failed, "failed")?, skipped: 0 })
 }
 
 /// Takes out the escape sequences that colour a terminal: `ESC [ … letter`, and the `ESC ( B` of a reset.
@@ -139,6 +146,13 @@ test result: FAILED. 3 passed; 4 failed; 0 ignored; 0 measured; 9 filtered out; 
         assert_eq!(tally, Tally { passed: 1997, failed: 3, skipped: 0 });
         assert_eq!(seeds_line("10 seeds: 7 passed, 1 failed; 2 s"), None, "two seeds are nowhere");
         assert_eq!(seeds_line("all seeds: 1 passed, 0 failed"), None);
+    }
+
+    #[test]
+    fn the_tests_of_the_lab_count_one_by_one() {
+        assert_eq!(counted(&["\nlab: 29 passed, 2 failed\n"]), Tally { passed: 29, failed: 2, skipped: 0 });
+        assert_eq!(lab_line("lab 3 is up: 4 machines"), None);
+        assert_eq!(lab_line("lab: all passed, none failed"), None);
     }
 
     #[test]

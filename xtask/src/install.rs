@@ -18,6 +18,10 @@ pub(crate) enum Need {
     Program { name: &'static str, package: &'static str },
     /// The version of cargo-deny that `deny` pins.
     CargoDeny,
+    /// To be root: namespaces, bridges and mounts are made.
+    Root,
+    /// Go, to build Kubernetes with; Debian's is too old.
+    Go,
 }
 
 /// Makes sure that it is there. An error says what is missing and what a person can do about it.
@@ -26,7 +30,21 @@ pub(crate) fn ensure(workspace: &Workspace, need: Need) -> Result<()> {
         Need::Component { name, command } => component(workspace, name, command),
         Need::Program { name, package } => program(workspace, name, package),
         Need::CargoDeny => cargo_deny(workspace),
+        Need::Root => {
+            holds!(rustix::process::geteuid().is_root(), "it makes namespaces, bridges and mounts; run it as root");
+            Ok(())
+        }
+        Need::Go => {
+            holds!(on_the_path("go"), "go is not on the PATH; Kubernetes is built with Go 1.26 or later");
+            Ok(())
+        }
     }
+}
+
+/// Looked for, not called: kubectl, for one, knows no `--version`. An absolute path is looked for where it is.
+fn on_the_path(name: &str) -> bool {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&path).any(|place| place.join(name).is_file())
 }
 
 fn component(workspace: &Workspace, name: &str, command: &str) -> Result<()> {
@@ -41,11 +59,7 @@ fn component(workspace: &Workspace, name: &str, command: &str) -> Result<()> {
 }
 
 fn program(workspace: &Workspace, name: &str, package: &str) -> Result<()> {
-    // Looked for, not called: kubectl, for one, knows no `--version`.
-    let there = || {
-        let path = std::env::var_os("PATH").unwrap_or_default();
-        std::env::split_paths(&path).any(|place| place.join(name).is_file())
-    };
+    let there = || on_the_path(name);
     if there() {
         return Ok(());
     }

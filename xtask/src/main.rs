@@ -46,11 +46,15 @@ enum Task {
         #[arg(long)]
         list: bool,
     },
-    /// Run many more seeds of the simulation than CI does, and list those that break something; or the widest worlds of the model
+    /// Run many more seeds of the simulation than CI does, and list those that break something; or the widest worlds of the
+    /// model; or the long stories in the lab
     Soak {
         /// Explore the worlds of many millions of states instead; a quarter of an hour and several GiB
         #[arg(long, conflicts_with_all = ["seeds", "from"])]
         model: bool,
+        /// Tell every story that a lab can tell instead; hours, as root
+        #[arg(long, conflicts_with_all = ["model", "seeds", "from"])]
+        lab: bool,
         /// How many seeds
         #[arg(long, value_name = "NUMBER", default_value_t = 20_000)]
         seeds: u64,
@@ -58,7 +62,8 @@ enum Task {
         #[arg(long, value_name = "SEED", default_value_t = 2001)]
         from: u64,
     },
-    /// Raise a real Kubernetes on this machine and play with it: up, down, status, power-off, power-on, partition, heal, test
+    /// Raise a real Kubernetes on this machine and play with it: up, down, status, power-off, power-on, partition, heal, test,
+    /// measure
     Lab {
         /// Handed on, such as `up --machines 3` or `power-off n2`
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
@@ -86,7 +91,8 @@ fn main() -> Result<ExitCode> {
         }
         Task::Test { only, list: false } => Ok(suite::run(&workspace, &Choice::of(&only))),
         Task::Soak { model: true, .. } => soak::model(&workspace),
-        Task::Soak { model: false, seeds, from } => soak::seeds(&workspace, from, seeds),
+        Task::Soak { lab: true, .. } => soak::stories(&workspace),
+        Task::Soak { model: false, lab: false, seeds, from } => soak::seeds(&workspace, from, seeds),
         Task::Lab { args } => lab::run(&workspace, &args),
         Task::Bench { core, args } => bench(&workspace, core, &args),
     }

@@ -1,11 +1,12 @@
 //! `cargo xtask soak`: many more seeds than CI has time for, on all cores. Where to start is the person's choice, so that two
 //! soaks need not look at the same worlds. `cargo xtask soak --model`: the worlds of the model that are too wide for CI.
+//! `cargo xtask soak --lab`: every story that a lab can tell, however long it takes.
 
 use std::{process::ExitCode, time::Duration};
 
 use anyhow::{Result, ensure};
 
-use crate::{run::Call, tiers, workspace::Workspace};
+use crate::{install, lab, run::Call, tiers, workspace::Workspace};
 
 /// A night.
 const LIMIT: Duration = Duration::from_hours(12);
@@ -24,6 +25,14 @@ pub(crate) fn seeds(workspace: &Workspace, from: u64, seeds: u64) -> Result<Exit
 pub(crate) fn model(workspace: &Workspace) -> Result<ExitCode> {
     let call = Call::cargo(workspace, &tiers::MODEL).env("PALISADE_MODEL", "widest").within(LIMIT);
     Ok(call.stream()?.end.exit_code())
+}
+
+/// Tells every story that a lab can tell.
+pub(crate) fn stories(workspace: &Workspace) -> Result<ExitCode> {
+    for need in lab::NEEDS {
+        install::ensure(workspace, *need)?;
+    }
+    Ok(lab::call(workspace, &["test", "--all"], LIMIT)?.end.exit_code())
 }
 
 fn range(from: u64, seeds: u64) -> String {

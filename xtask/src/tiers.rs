@@ -5,7 +5,7 @@
 
 use std::fmt::Write;
 
-use crate::{files::Finding, install::Need, links, tidy, workspace::Workspace};
+use crate::{files::Finding, install::Need, lab, links, tidy, workspace::Workspace};
 
 /// A group of steps that shows one thing.
 pub(crate) struct Tier {
@@ -28,6 +28,8 @@ pub(crate) struct Step {
 pub(crate) enum Action {
     /// cargo with these arguments, under these variables.
     Cargo(&'static [&'static str], &'static [(&'static str, &'static str)]),
+    /// The lab with these arguments.
+    Lab(&'static [&'static str]),
     /// cargo-deny with these arguments.
     Deny(&'static [&'static str]),
     /// cargo-deny against the advisory database, if that can be had.
@@ -60,6 +62,9 @@ pub(crate) const SIMULATE: [&str; 7] = ["run", "--quiet", "--release", "-p", "pa
 
 /// The model. Not `-p palisade-core`: that would select other features and build the dependencies once more.
 pub(crate) const MODEL: [&str; 6] = ["test", "--workspace", "--test", "model", "--", "--nocapture"];
+
+/// Kubernetes' own test of CSI drivers, against the lab's.
+const SANITY: [&str; 6] = ["test", "--workspace", "--test", "sanity", "--", "--nocapture"];
 
 pub(crate) const TIERS: &[Tier] = &[
     Tier {
@@ -152,6 +157,16 @@ pub(crate) const TIERS: &[Tier] = &[
         ],
     },
     Tier {
+        name: "lab",
+        shows: "the same stories on a real Kubernetes whose machines can be switched off; that it does what the embedded one does",
+        needs: lab::NEEDS,
+        wants: &[],
+        steps: &[
+            step(Action::Cargo(&SANITY, &[("PALISADE_LAB", "1")]), Counts::Tests),
+            Step { action: Action::Lab(&["test"]), counts: Counts::Tests, bar: Some(20 * 60) },
+        ],
+    },
+    Tier {
         name: "docs",
         shows: "documentation that builds, links that lead somewhere, no trace of one machine",
         needs: &[Need::Program { name: "git", package: "git" }],
@@ -191,6 +206,7 @@ impl Action {
                 let variables: String = variables.iter().map(set).collect();
                 format!("{variables}cargo {}", args.join(" "))
             }
+            Self::Lab(args) => format!("cargo xtask lab {}", args.join(" ")),
             Self::Deny(args) => format!("cargo deny --locked {}", args.join(" ")),
             Self::Advisories => "cargo deny --locked check advisories".into(),
             Self::Look(what, _) => format!("(built in) {what}"),

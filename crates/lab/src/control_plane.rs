@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail};
 
-use crate::daemon::Daemon;
+use crate::daemon::{Daemon, Process};
 use crate::kubernetes::Kubernetes;
 use crate::papers::Papers;
 use crate::run::Run;
@@ -41,6 +41,12 @@ impl Part {
     /// In the order in which they start.
     pub const ALL: [Self; 4] = [Self::Etcd, Self::ApiServer, Self::ControllerManager, Self::Scheduler];
 
+    /// Whether it is started again when it ends by itself, as a kubelet does with static pods. Upstream's controllers end on
+    /// purpose when they cannot trust what they have cached; etcd and the API server do not, so their end is worth knowing.
+    const fn is_kept(self) -> bool {
+        matches!(self, Self::ControllerManager | Self::Scheduler)
+    }
+
     /// Its name, as its upstream calls it.
     pub const fn name(self) -> &'static str {
         match self {
@@ -50,6 +56,13 @@ impl Part {
             Self::Scheduler => "kube-scheduler",
         }
     }
+}
+
+/// The same call, made again a second after it has ended.
+fn kept(command: &Command) -> Command {
+    let mut keeper = Command::new("sh");
+    keeper.args(["-c", r#"while :; do "$0" "$@"; sleep 1; done"#]).arg(command.get_program()).args(command.get_args());
+    keeper
 }
 
 /// The control plane of a lab.
@@ -72,12 +85,17 @@ impl ControlPlane {
         if daemon.process().is_some() {
             return Ok(());
         }
-        daemon.start(self.run, "control-plane", self.command(part)?)
+        let command = self.command(part)?;
+        daemon.start(self.run, "control-plane", if part.is_kept() { kept(&command) } else { command })
     }
 
     /// Ends a part the hard way.
     pub fn kill(&self, part: Part) -> Result<()> {
-        self.daemon(part).kill()
+        let Some(outer) = self.daemon(part).process() else { return Ok(()) };
+        // First whoever would start it again.
+        let inner = outer.children();
+        outer.kill()?;
+        inner.into_iter().try_for_each(Process::kill)
     }
 
     /// Waits until the API server answers.

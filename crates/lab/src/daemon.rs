@@ -81,9 +81,14 @@ impl Daemon {
         if process.gone_within(within) { Ok(()) } else { process.kill() }
     }
 
+    /// Everything that it has said so far.
+    pub fn said(&self) -> String {
+        fs::read_to_string(&self.log).unwrap_or_default()
+    }
+
     /// Why it is not alive, for people: the end of its log.
     pub fn last_words(&self) -> String {
-        let text = fs::read_to_string(&self.log).unwrap_or_default();
+        let text = self.said();
         let lines: Vec<&str> = text.lines().collect();
         let from = lines.len().saturating_sub(8);
         format!("{} said last ({}):\n  {}", self.name, self.log.display(), lines[from..].join("\n  "))
@@ -131,7 +136,8 @@ impl Process {
     /// Ends it the hard way, and waits until it is gone.
     pub fn kill(self) -> Result<()> {
         self.signal(Signal::KILL);
-        if !self.gone_within(Duration::from_secs(10)) {
+        // The kernel takes a while to clear away a whole PID namespace where the cores are busy.
+        if !self.gone_within(Duration::from_mins(1)) {
             bail!("process {} does not end, although it was killed", self.pid);
         }
         Ok(())

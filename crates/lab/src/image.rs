@@ -1,6 +1,9 @@
 //! Image: what the lab's containers run, as archives that `ctr image import` takes. There is no registry here.
 //!
-//! One holds Palisade as users deploy it and a shell to look around, one the writer of the stories, one what a sandbox needs.
+//! One holds Palisade as users deploy it, the fence agents and a shell to look around, one the writer of the stories, one what a
+//! sandbox needs.
+
+mod packages;
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -41,6 +44,7 @@ pub fn write(into: &Path, palisade: &Path) -> Result<()> {
     let ours = Rootfs::new(&scratch.join("palisade"))?;
     ours.busybox()?;
     ours.program(palisade, "usr/bin/palisade")?;
+    packages::copy(packages::AGENTS, &ours.at)?;
     ours.archive(&into.join("palisade.tar"), PALISADE, &["/usr/bin/palisade"])?;
     fs::remove_dir_all(&scratch).context("cannot clean up after the images")
 }

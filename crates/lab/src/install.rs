@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use crate::bmc::{Bmc, USER};
 use crate::lab::Lab;
-use crate::objects::{apply, documents};
+use crate::objects::{apply, documents, replace};
 use crate::papers::Papers;
 
 /// As users deploy it.
@@ -21,6 +21,9 @@ const DEPLOY: &str = include_str!("../../../deploy/palisade.yaml");
 pub const ACCOUNT: &str = "palisade";
 /// The driver of the SAN.
 pub const DRIVER: &str = "lab.palisade.dev";
+
+/// The FenceTemplate and the FenceConfig of a fresh installation.
+pub const CONFIGURED: [&str; 2] = ["bmc", "bare-metal"];
 
 /// Installs everything but the operator's Deployment.
 pub async fn everything(lab: &Lab, client: &Client) -> Result<()> {
@@ -61,13 +64,14 @@ pub async fn configuration(lab: &Lab, client: &Client) -> Result<()> {
         "native": { "driver": "redfish" }, "secretRef": { "name": "bmc-{node}", "keys": keys },
         "timeout": "10s", "proves": { "class": "Power" },
     });
-    let method = json!({ "name": "bmc", "template": "bmc", "perNode": addresses });
+    let method = json!({ "name": "bmc", "template": CONFIGURED[0], "perNode": addresses });
     let levels = json!({ "levels": [{ "name": "bmc", "methods": [method] }] });
-    apply(client, &ours("FenceTemplate", "bmc", template)).await?;
-    apply(client, &ours("FenceConfig", "bare-metal", json!({ "nodeSelector": {}, "powerManagement": levels }))).await?;
+    replace(client, &ours("FenceTemplate", CONFIGURED[0], template)).await?;
+    replace(client, &ours("FenceConfig", CONFIGURED[1], json!({ "nodeSelector": {}, "powerManagement": levels })))
+        .await?;
     // One lab tells many stories, and its nodes fail in most of them: that must not look like a node that flaps.
     let policy = json!({ "mode": "Enforce", "flap": { "count": 100 } });
-    apply(client, &ours("FencePolicy", names::POLICY_NAME, policy)).await
+    replace(client, &ours("FencePolicy", names::POLICY_NAME, policy)).await
 }
 
 /// The Deployment, for those who want Palisade to run in the cluster itself.
@@ -108,7 +112,8 @@ pub async fn account(lab: &Lab, client: &Client) -> Result<PathBuf> {
     Papers::of(lab.run()).write_kubeconfig("palisade", token)
 }
 
-fn deploy() -> Result<Vec<Value>> {
+/// Every object of `deploy/palisade.yaml`.
+pub fn deploy() -> Result<Vec<Value>> {
     documents(DEPLOY)
 }
 

@@ -3,6 +3,7 @@
 //! Its state is on disk, so that another call finds it: machines by their pid files, the shape in `lab.json`.
 
 use std::fs;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -18,15 +19,22 @@ use crate::kubernetes::Kubernetes;
 use crate::machine::Machine;
 use crate::papers::Papers;
 use crate::run::Run;
+use crate::tool::call;
 use crate::{image, install, leftovers, network, objects};
 
 /// How long the machines may take until all are Ready.
 const READY: Duration = Duration::from_mins(3);
+/// Far more than the stories write, and soon filled.
+const SAN_SIZE: &str = "size=64m,mode=755";
+
+const WATCHERS: &str = "fs.inotify.max_user_instances";
+/// For as many labs as a machine can bear.
+const ENOUGH_WATCHERS: u32 = 4096;
 
 /// What a lab has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Shape {
-    /// Machines, called n1, n2 and so on.
+    /// Machines, called n1, n2 and so on. With none it is a bare control plane.
     pub machines: u8,
     /// Failure domains to which they are dealt out in turn.
     pub zones: u8,
@@ -145,13 +153,14 @@ impl Lab {
         fs::write(dir.join("lab.json"), serde_json::to_vec_pretty(&kept)?)?;
         let names: Vec<String> = self.machines.iter().map(|machine| machine.name().to_owned()).collect();
         Papers::of(run).write(&names)?;
+        room_for_watchers(tell)?;
         network::raise(run, self.shape.machines)?;
         tell("starting the control plane");
         for part in Part::ALL {
             self.plane.start(part)?;
         }
         image::write(&dir.join("images"), &self.programs.palisade)?;
-        fs::create_dir_all(dir.join("san"))?;
+        self.mount_san()?;
         tell("starting the machines");
         for machine in &self.machines {
             network::wire(run, machine.name(), machine.index(), self.shape.machines)?;
@@ -160,11 +169,41 @@ impl Lab {
         }
         let client = self.client().await?;
         self.plane.wait(&client).await?;
+        if self.machines.is_empty() {
+            return self.wait_accounts(&client).await;
+        }
         tell("installing Palisade's kinds, the SAN and the BMCs");
         install::everything(self, &client).await?;
         self.serve()?;
         tell("waiting for the nodes");
         self.wait_ready(&client).await
+    }
+
+    /// The SAN is a file system of its own, in memory, so that it can be full without anybody else's being so.
+    fn mount_san(&self) -> Result<()> {
+        let san = self.run.dir().join("san");
+        fs::create_dir_all(&san)?;
+        call("mount", ["-t", "tmpfs", "-o", SAN_SIZE, "palisade-lab-san", &san.display().to_string()]).map(drop)
+    }
+
+    /// Fills the SAN to its last byte, or makes room again.
+    pub fn fill_san(&self, full: bool) -> Result<()> {
+        let ballast = self.run.dir().join("san").join("ballast");
+        if !full {
+            return fs::remove_file(&ballast).or_else(absent).context("the SAN's ballast cannot be removed");
+        }
+        let mut file = fs::File::create(&ballast)?;
+        let block = vec![b'x'; 1 << 20];
+        let mut size = block.len();
+        // Smaller and smaller, until not one byte fits.
+        while size > 0 {
+            match file.write(&block[..size]) {
+                Ok(_) => {}
+                Err(why) if why.kind() == io::ErrorKind::StorageFull => size /= 2,
+                Err(why) => return Err(why).context("the SAN cannot be filled"),
+            }
+        }
+        Ok(())
     }
 
     /// What runs beside the cluster: the SAN's controller, its provisioner and attacher, and the BMCs.
@@ -183,6 +222,20 @@ impl Lab {
             [("san-controller", controller), ("san-provisioner", provisioner), ("attacher", attacher), ("bmcs", bmcs)]
         {
             Daemon::of(self.run, name).start(self.run, "control-plane", command)?;
+        }
+        Ok(())
+    }
+
+    /// The API server answers before it has made its first namespaces, and nobody has an account in them before the controller
+    /// manager has made it.
+    async fn wait_accounts(&self, client: &Client) -> Result<()> {
+        let accounts: Api<k8s_openapi::api::core::v1::ServiceAccount> = Api::default_namespaced(client.clone());
+        let begin = Instant::now();
+        while accounts.get_opt("default").await?.is_none() {
+            if begin.elapsed() > READY {
+                bail!("the controller manager has made no account in the namespace default after {READY:?}");
+            }
+            tokio::time::sleep(Duration::from_millis(100)).await;
         }
         Ok(())
     }
@@ -209,11 +262,26 @@ impl Lab {
     }
 }
 
+/// Each kubelet, containerd and kube-proxy watches files, and the kernel allows a user 128 watchers in all: beyond that a kubelet
+/// starts as if nothing were wrong, and never hears of a CSI driver. The limit is the host's, so it stays raised.
+fn room_for_watchers(tell: &mut dyn FnMut(&str)) -> Result<()> {
+    let is: u32 = call("sysctl", ["-n", WATCHERS])?.trim().parse().unwrap_or(u32::MAX);
+    if is < ENOUGH_WATCHERS {
+        tell(&format!("raising {WATCHERS} of this host from {is} to {ENOUGH_WATCHERS}"));
+        call("sysctl", ["-qw", &format!("{WATCHERS}={ENOUGH_WATCHERS}")])?;
+    }
+    Ok(())
+}
+
+fn absent(why: io::Error) -> io::Result<()> {
+    if why.kind() == io::ErrorKind::NotFound { Ok(()) } else { Err(why) }
+}
+
 /// What has to be so before anything is made.
 fn check(shape: Shape) -> Result<()> {
     let most = Run::most_machines();
-    if shape.machines == 0 || shape.machines > most {
-        bail!("a lab has 1 to {most} machines, not {}", shape.machines);
+    if shape.machines > most {
+        bail!("a lab has at most {most} machines, not {}", shape.machines);
     }
     if !rustix::process::geteuid().is_root() {
         bail!("the lab makes namespaces, bridges and mounts, so it has to be run as root");

@@ -12,26 +12,38 @@
 //! | [`install`] | what an administrator applies |
 //! | [`lab`] | all of it, up and down |
 //! | [`leftovers`] | whatever is still there, by its name |
+//! | [`interrupt`] | somebody wants it to end |
+//! | [`ruins`] | that this is so after a crash, too |
 //! | [`world`] | the lab as a world for stories |
 //! | [`stories`] | which stories are told here |
+//! | `deployed` | Palisade as users deploy it |
+//! | [`surroundings`] | what Palisade stands on breaks |
 //! | [`trial`] | the tests of the lab |
+//! | [`audit`] | what Palisade asked the API server for, and what it may |
+//! | [`measure`] | how long a failover takes |
 #![forbid(unsafe_code)]
 #![allow(clippy::disallowed_methods, reason = "the lab lives in real time")]
 
+pub mod audit;
 pub mod bmc;
 pub mod control_plane;
 pub mod daemon;
+mod deployed;
 pub mod image;
 pub mod install;
+pub mod interrupt;
 pub mod kubernetes;
 pub mod lab;
 pub mod leftovers;
 pub mod machine;
+pub mod measure;
 pub mod network;
 pub mod objects;
 pub mod papers;
+pub mod ruins;
 pub mod run;
 pub mod stories;
+pub mod surroundings;
 pub mod tool;
 pub mod trial;
 pub mod world;

@@ -9,9 +9,17 @@ use anyhow::{Context, Result, anyhow, bail};
 use clap::{Parser, Subcommand, ValueEnum};
 use palisade_lab::lab::{Lab, Programs, Shape};
 use palisade_lab::machine::Machine;
+use palisade_lab::measure::{By, Fault};
 use palisade_lab::run::Run;
-use palisade_lab::{bmc, install, leftovers, network, stories, trial};
+use palisade_lab::surroundings::TROUBLES;
+use palisade_lab::trial::Choice;
+use palisade_lab::{bmc, install, interrupt, leftovers, measure, network, stories, trial};
 use palisade_scenarios::catalogue::NAMES;
+
+/// What `--only` calls the checks of every API server and its controllers.
+const CONFORMANCE: &str = "conformance";
+/// What it calls the clearing away of a lab that crashed.
+const RUINS: &str = "ruins";
 
 /// A real Kubernetes on this machine, whose machines can be switched off.
 #[derive(Parser)]
@@ -62,12 +70,32 @@ enum Command {
     Heal { machine: String },
     /// Tell the stories that real time allows, on labs of their own, and take these down
     Test {
-        /// Only this story; may be given more than once
-        #[arg(long, value_name = "STORY")]
+        /// Only this story or trouble, `conformance` or `ruins`; may be given more than once
+        #[arg(long, value_name = "NAME")]
         only: Vec<String>,
+        /// Every story of the catalogue that this lab can tell, however long it takes
+        #[arg(long, conflicts_with = "only")]
+        all: bool,
         /// On how many labs side by side
-        #[arg(long, default_value_t = 2)]
+        #[arg(long, default_value_t = 3)]
         labs: usize,
+        #[command(flatten)]
+        programs: Built,
+    },
+    /// Fail a node under a database again and again, and say how long each part of the failover took
+    Measure {
+        /// How many times
+        #[arg(long, default_value_t = 10)]
+        runs: u32,
+        /// How the node fails
+        #[arg(long, value_enum, default_value_t = Fault::Power)]
+        fault: Fault,
+        /// By what that is noticed
+        #[arg(long, value_enum, default_value_t = By::Lease)]
+        by: By,
+        /// Without Palisade: what Kubernetes does by itself
+        #[arg(long, conflicts_with_all = ["runs", "fault", "by"])]
+        alone: bool,
         #[command(flatten)]
         programs: Built,
     },
@@ -115,18 +143,13 @@ async fn main() -> Result<ExitCode> {
             network::heal(run, machine.name(), network::Link::Api)?;
             network::heal(run, machine.name(), network::Link::Peers)
         })?,
-        Command::Test { only, labs, programs } => {
-            let told = stories::TOLD.iter().chain(NAMES).copied();
-            let chosen: Vec<&'static str> = match only.as_slice() {
-                [] => stories::TOLD.to_vec(),
-                only => only.iter().filter_map(|name| told.clone().find(|told| told == name)).collect(),
-            };
-            if chosen.len() < only.len() {
-                bail!("not every name of --only is a story; the catalogue has: {}", NAMES.join(", "));
-            }
-            if !trial::run(&chosen, labs, programs.found()?).await? {
+        Command::Test { only, all, labs, programs } => {
+            if !trial::run(&chosen(&only, all)?, labs, programs.found()?).await? {
                 return Ok(ExitCode::FAILURE);
             }
+        }
+        Command::Measure { runs, fault, by, alone, programs } => {
+            measured(programs.found()?, (!alone).then_some((fault, by, runs))).await?;
         }
         Command::Bmcs { number } => {
             let lab = Lab::open(Run::numbered(number)?)?;
@@ -161,7 +184,7 @@ async fn up(shape: Shape, programs: Programs, detach: bool, palisade: bool) -> R
     let lab = Lab::new(shape, programs, &mut tell)?;
     let raised = tokio::select! {
         raised = raise(&lab, palisade, &mut tell) => raised,
-        _ = tokio::signal::ctrl_c() => Err(anyhow!("interrupted")),
+        () = interrupt::asked() => Err(anyhow!("interrupted")),
     };
     if let Err(why) = raised {
         if std::env::var_os("PALISADE_LAB_KEEP").is_none() {
@@ -181,9 +204,63 @@ async fn up(shape: Shape, programs: Programs, detach: bool, palisade: bool) -> R
         return Ok(());
     }
     println!("Ctrl-C ends it.");
-    tokio::signal::ctrl_c().await?;
+    interrupt::asked().await;
     println!("clearing away");
     lab.down()
+}
+
+/// What is to be tried.
+fn chosen(only: &[String], all: bool) -> Result<Choice> {
+    let told = |name: &&str| all && !stories::UNTOLD.contains(name) || stories::TOLD.contains(name);
+    if only.is_empty() {
+        return Ok(Choice {
+            stories: NAMES.iter().copied().filter(told).collect(),
+            troubles: TROUBLES.to_vec(),
+            conformance: true,
+            ruins: true,
+            rights: true,
+        });
+    }
+    let mut choice = Choice::default();
+    for name in only {
+        let story = NAMES.iter().find(|told| *told == name);
+        let trouble = TROUBLES.iter().find(|trouble| trouble.name == name);
+        choice.stories.extend(story);
+        choice.troubles.extend(trouble);
+        if name == CONFORMANCE {
+            choice.conformance = true;
+        } else if name == RUINS {
+            choice.ruins = true;
+        } else if story.is_none() && trouble.is_none() {
+            let troubles: Vec<&str> = TROUBLES.iter().map(|trouble| trouble.name).collect();
+            bail!(
+                "there is no test {name}; there are {CONFORMANCE}, {RUINS}, {}, {}",
+                troubles.join(", "),
+                NAMES.join(", ")
+            );
+        }
+    }
+    Ok(choice)
+}
+
+/// Measures on a lab of its own, which is gone afterwards.
+async fn measured(programs: Programs, how: Option<(Fault, By, u32)>) -> Result<()> {
+    let mut tell = |what: &str| println!("{what}");
+    let lab = Lab::new(Shape { machines: 4, zones: 1 }, programs, &mut tell)?;
+    let measure = async {
+        lab.raise(&mut tell).await?;
+        match how {
+            Some((fault, by, runs)) => measure::show(&measure::failovers(&lab, fault, by, runs).await?),
+            None => println!("{}", measure::alone(&lab).await?),
+        }
+        Ok(())
+    };
+    let outcome = tokio::select! {
+        outcome = measure => outcome,
+        () = interrupt::asked() => Err(anyhow!("interrupted")),
+    };
+    lab.down()?;
+    outcome
 }
 
 async fn raise(lab: &Lab, palisade: bool, tell: &mut dyn FnMut(&str)) -> Result<()> {

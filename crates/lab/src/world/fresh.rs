@@ -12,6 +12,7 @@ use serde_json::json;
 use super::LabWorld;
 use super::sights::api;
 use crate::bmc::Bmc;
+use crate::control_plane::Part;
 use crate::{install, network};
 
 /// What people make in stories, in the order in which it goes.
@@ -23,6 +24,11 @@ impl LabWorld {
     /// Makes everything as after the installation, with one operator that has run for as long as it could.
     pub async fn fresh(&mut self, keep: &str) -> Result<()> {
         let run = self.lab.run();
+        for part in Part::ALL {
+            self.lab.plane().start(part)?;
+        }
+        self.lab.plane().wait(&self.client).await?;
+        self.lab.fill_san(false)?;
         self.operator_start(keep).await.map_err(|why| anyhow::anyhow!("{why}"))?;
         for machine in self.lab.machines().to_vec() {
             network::heal(run, machine.name(), network::Link::Api)?;
@@ -30,7 +36,11 @@ impl LabWorld {
             network::plug(run, machine.name(), true)?;
             Bmc::of(run, &machine).set(&Behaviour::Honest)?;
             machine.resume_kubelet();
+            machine.hang_containerd(false);
             machine.on()?;
+        }
+        for kind in [Kind::Config, Kind::Template, Kind::Remedy] {
+            self.delete_all(kind, &install::CONFIGURED).await?;
         }
         install::configuration(&self.lab, &self.client).await?;
         let others: Vec<String> = self.operators.keys().filter(|name| *name != keep).cloned().collect();
@@ -42,7 +52,7 @@ impl LabWorld {
             api(&self.client, Kind::Node).patch(&node, &PatchParams::default(), &Patch::Merge(open)).await?;
         }
         for kind in MADE {
-            self.delete_all(kind).await?;
+            self.delete_all(kind, &[]).await?;
         }
         let clean = |world: &dyn Look| {
             let fences = world.list(Kind::Fence);
@@ -53,7 +63,7 @@ impl LabWorld {
             bail!("after a story these nodes did not become clean: {}", nodes.join(", "));
         }
         let gone = |world: &dyn Look| MADE.iter().all(|kind| world.list(*kind).is_empty());
-        self.run_until(60, "what the story made is gone", gone).await.map_err(|why| anyhow::anyhow!("{why}"))?;
+        self.run_until(ENDS, "what the story made is gone", gone).await.map_err(|why| anyhow::anyhow!("{why}"))?;
         for machine in self.lab.machines() {
             Bmc::of(run, machine).forget();
             machine.forget_boots()?;
@@ -61,12 +71,16 @@ impl LabWorld {
         Ok(())
     }
 
-    async fn delete_all(&self, kind: Kind) -> Result<()> {
+    /// Deletes all objects of a kind but these.
+    async fn delete_all(&self, kind: Kind, keep: &[&str]) -> Result<()> {
         let params =
             DeleteParams { grace_period_seconds: (kind == Kind::Pod).then_some(1), ..DeleteParams::background() };
         let all = api(&self.client, kind);
         for object in all.list(&ListParams::default()).await?.items {
             let name = object.metadata.name.unwrap_or_default();
+            if keep.contains(&name.as_str()) {
+                continue;
+            }
             if object
                 .metadata
                 .finalizers

@@ -1,0 +1,88 @@
+//! Measure: how long the main job takes on the lab, run after run, and what Kubernetes alone does.
+
+use std::time::Duration;
+
+use anyhow::{Result, anyhow, bail};
+use palisade_scenarios::failover::{Split, failover, table};
+use palisade_scenarios::look::Look;
+use palisade_scenarios::stories::{FIRST, database, database_alone, things};
+use palisade_scenarios::world::{Kind, Link, World};
+
+use crate::lab::Lab;
+use crate::world::LabWorld;
+
+/// Longer than the five minutes after which Kubernetes evicts, and than everything that follows from it by itself.
+const ALONE: u64 = 480;
+
+/// How a node fails.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum Fault {
+    /// It loses its power.
+    Power,
+    /// It loses its way to the API server and to its peers, and goes on writing.
+    Partition,
+}
+
+/// By what it is noticed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum By {
+    /// The silence of its lease, as without any configuration.
+    Lease,
+    /// The control plane's word that it is not Ready, alone.
+    Ready,
+}
+
+/// Fails a node under a database so many times, and says how long each part took.
+pub async fn failovers(lab: &Lab, fault: Fault, by: By, runs: u32) -> Result<Vec<Split>> {
+    let mut world = LabWorld::over(lab).await?;
+    let mut splits = Vec::new();
+    for run in 1..=runs {
+        let bites = world.two_writers().len();
+        world.fresh(FIRST).await?;
+        if by == By::Ready {
+            world.create(Kind::Remedy, things::ready_only()).await.map_err(told)?;
+        }
+        database(&mut world).await.map_err(told)?;
+        // At another moment of the lease's interval each time, which is ten seconds.
+        tokio::time::sleep(Duration::from_millis(u64::from(run) * 3_700 % 10_000)).await;
+        let fail = async |world: &mut LabWorld, node: &str| match fault {
+            Fault::Power => world.power_off(node).await,
+            Fault::Partition => {
+                world.cut(node, Link::Api).await?;
+                world.cut(node, Link::Peers).await
+            }
+        };
+        let split = failover(&mut world, "db-0", 300, fail).await.map_err(told)?;
+        // Whoever was taken over from would write again within moments.
+        tokio::time::sleep(Duration::from_secs(3)).await;
+        if let Some(bite) = world.two_writers().get(bites) {
+            bail!("two writers in run {run}: {bite}");
+        }
+        println!("run {run} of {runs}: {split}");
+        splits.push(split);
+    }
+    Ok(splits)
+}
+
+/// The same failure with nobody but Kubernetes there: says what became of the pod.
+pub async fn alone(lab: &Lab) -> Result<String> {
+    let mut world = LabWorld::over(lab).await?;
+    let home = database_alone(&mut world).await.map_err(told)?;
+    let uid = world.uid_of("db-0");
+    world.power_off(&home).await.map_err(told)?;
+    let stuck = |world: &dyn Look| world.uid_of("db-0") == uid && world.node_of("db-0") == home;
+    world.hold_for(ALONE, "the pod stays where it is", stuck).await.map_err(told)?;
+    let marked = world.pod("db-0").is_some_and(|pod| pod.metadata.deletion_timestamp.is_some());
+    let how = if marked { "Terminating" } else { "not even Terminating" };
+    Ok(format!("Kubernetes alone: {ALONE} s after {home} lost its power, db-0 is still bound to it and {how}"))
+}
+
+/// Prints what was measured.
+pub fn show(splits: &[Split]) {
+    println!("\n{}", table(splits));
+}
+
+#[allow(clippy::needless_pass_by_value, reason = "it stands in map_err")]
+fn told(why: palisade_scenarios::world::Broken) -> anyhow::Error {
+    anyhow!("{why}")
+}
