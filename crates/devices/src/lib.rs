@@ -6,6 +6,7 @@
 
 mod device;
 pub mod https;
+pub mod ipmi;
 pub mod redfish;
 mod transport;
 
