@@ -95,7 +95,12 @@ pub(crate) const TIERS: &[Tier] = &[
         name: "tests",
         shows: "unit tests, golden tables, properties, a small model, the embedded cluster, stories, seeds, the demo",
         needs: &[],
-        wants: &[Need::Program { name: "kubectl", package: "kubernetes-client" }],
+        wants: &[
+            Need::Program { name: "kubectl", package: "kubernetes-client" },
+            // A BMC of somebody else's making, and a second reader.
+            Need::Program { name: "ipmi_sim", package: "openipmi" },
+            Need::Program { name: "ipmitool", package: "ipmitool" },
+        ],
         steps: &[
             step(cargo(&["test", "--workspace", "--no-run"]), Counts::Nothing),
             Step { action: cargo(&["test", "--workspace", "--no-fail-fast"]), counts: Counts::Tests, bar: Some(180) },
