@@ -117,22 +117,23 @@ async fn containerd_away(world: &mut LabWorld) -> Told {
     expect(world.uid_of("db-0") == uid && world.boots_of(&home) == 1, "the database went on all the time")
 }
 
-/// The SAN is full when the database has to move: its volume cannot be attached elsewhere, the pod that waits for it says why,
-/// and when there is room again it starts.
+/// The SAN is full when the database has to move, and cannot even write down that a volume is nobody's any more. The fence says
+/// what the driver says, nothing starts anywhere, and when there is room again the database moves.
 async fn san_full(world: &mut LabWorld) -> Told {
     let home = database(world).await?;
-    world.power_off(&home).await?;
-    release_comes_to(world, &home, ReleaseState::Removed).await?;
     world.fill_san(true)?;
+    world.power_off(&home).await?;
     let says = |world: &dyn Look| {
         world.list(Kind::Event).iter().any(|event| {
             let message = event["message"].as_str().unwrap_or_default();
-            event["involvedObject"]["name"] == "db-0" && message.contains("No space left on device")
+            event["involvedObject"]["name"] == home && message.contains("No space left on device")
         })
     };
-    let told = world.run_until(60, "the pod says that the SAN is full", says).await;
+    let told = world.run_until(90, "the fence says that the SAN is full", says).await;
+    let waits = world.writers_of(DATA).is_empty() && !world.is_ready("db-0");
     world.fill_san(false)?;
     told?;
+    expect(waits, "the database runs nowhere while its volume is held")?;
     moved_and_clean(world, &home).await
 }
 

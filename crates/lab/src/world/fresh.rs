@@ -62,6 +62,8 @@ impl LabWorld {
             let nodes: Vec<String> = self.nodes().into_iter().filter(|node| !self.node_is_clean(node)).collect();
             bail!("after a story these nodes did not become clean: {}", nodes.join(", "));
         }
+        // A fence that has just ended leaves its request behind.
+        self.delete_all(Kind::Request, &[]).await?;
         let gone = |world: &dyn Look| MADE.iter().all(|kind| world.list(*kind).is_empty());
         self.run_until(ENDS, "what the story made is gone", gone).await.map_err(|why| anyhow::anyhow!("{why}"))?;
         for machine in self.lab.machines() {

@@ -4,7 +4,7 @@ use palisade_api::fence::{FencePhase, ReleaseState};
 use palisade_api::names;
 use serde_json::json;
 
-use super::{DATA, clean, comes_to, database, expect, moved_and_clean, release_comes_to};
+use super::{clean, comes_to, database, expect, moved_and_clean, one_writer, release_comes_to};
 use crate::world::{Bmc, Kind, Link, Look, Told, World};
 
 /// An admin deletes the Node in the middle of the fence. Nothing more is released by us; the machine is brought back when no
@@ -94,5 +94,5 @@ pub async fn pod_deleted_by_an_admin(world: &mut impl World) -> Told {
     world.power_off(&home).await?;
     world.delete(Kind::Pod, "db-0").await?;
     moved_and_clean(world, &home).await?;
-    expect(world.writers_of(DATA) == [world.node_of("db-0")], "one writer")
+    one_writer(world).await
 }

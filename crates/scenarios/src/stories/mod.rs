@@ -82,6 +82,14 @@ pub async fn moved_and_clean(world: &mut impl World, home: &str) -> Told {
     expect(world.writers_of(DATA).iter().all(|node| node != home), "the old node writes no more")
 }
 
+/// The pod that there is now writes, and nobody else. A pod may be held up for a moment on a busy machine; a second writer is found
+/// by the world itself, however short it was.
+pub async fn one_writer(world: &mut impl World) -> Told {
+    let node = world.node_of("db-0");
+    let so = |world: &dyn Look| world.writers_of(DATA) == [node.clone()];
+    world.run_until(10, "the new pod writes, and nobody else", so).await.map(drop)
+}
+
 /// The fence of a node comes to a phase.
 pub async fn comes_to(world: &mut impl World, node: &str, phase: FencePhase) -> Told<Duration> {
     let what = format!("the fence of {node} comes to {phase:?}");

@@ -1,6 +1,6 @@
 //! Partition: machines that live on where nobody hears them.
 
-use super::{DATA, clean, database, expect, moved, moved_and_clean, nothing_released};
+use super::{clean, database, expect, moved, moved_and_clean, nothing_released, one_writer};
 use crate::world::{Bmc, Link, Look, Power, Switched, Told, World};
 
 /// A switch port loses its way to the API server, but not to the storage: the old pod goes on writing. Whoever starts it
@@ -13,7 +13,7 @@ pub async fn partition_that_still_writes(world: &mut impl World) -> Told {
     expect(world.commands_to(&home).first() == Some(&Switched::Off), "off was sent")?;
     world.heal(&home, Link::Api).await?;
     clean(world, &home, 900).await?;
-    expect(world.writers_of(DATA) == [world.node_of("db-0")], "one writer, and it is the new one")
+    one_writer(world).await
 }
 
 /// The node is cut off from the API server and from its peers, but not from its storage and its BMC: it goes on writing until
@@ -27,7 +27,7 @@ pub async fn partition_from_peers_too(world: &mut impl World) -> Told {
     world.heal(&home, Link::Peers).await?;
     world.heal(&home, Link::Api).await?;
     clean(world, &home, 900).await?;
-    expect(world.writers_of(DATA) == [world.node_of("db-0")], "one writer, and it is the new one")
+    one_writer(world).await
 }
 
 /// A process hangs in a write through the whole partition. If its machine came back with its memory, the old page would land

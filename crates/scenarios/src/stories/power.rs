@@ -3,7 +3,7 @@
 use palisade_api::fence::ProofClass;
 use palisade_api::request::RequestResult;
 
-use super::{DATA, clean, database, expect, moved, moved_and_clean};
+use super::{clean, database, expect, moved, moved_and_clean, one_writer};
 use crate::world::{Kind, Look, Power, Switched, Told, World};
 
 /// A power supply burns out under the only pod of a database. Kubernetes alone would leave the pod Terminating until somebody
@@ -21,7 +21,7 @@ pub async fn power_failure(world: &mut impl World) -> Told {
     let told = world.commands_to(&home);
     expect(told.last() == Some(&Switched::On), "the machine was switched on again")?;
     expect(!told.contains(&Switched::Cycle), "it was never cycled in one call")?;
-    expect(world.writers_of(DATA) == [world.node_of("db-0")], "the new pod writes, and nobody else")
+    one_writer(world).await
 }
 
 /// While the database moves, everything that is given up stands on a recorded power proof of that very boot.
