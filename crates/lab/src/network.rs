@@ -93,7 +93,12 @@ pub fn raze(run: Run) -> Result<()> {
     let namespaces = line("ip -o netns list").unwrap_or_default();
     let ours = namespaces.lines().filter_map(|entry| entry.split_whitespace().next());
     for namespace in ours.filter(|name| name.starts_with(&prefix)) {
-        // Its end of the cable goes with it, and with that the other.
+        // First the cable: with its namespace it would go as well, but only when the kernel comes round to it, and the next lab of
+        // this number may be there before that.
+        let cable = run.cable(namespace.strip_prefix(&prefix).unwrap_or_default());
+        if line(&format!("ip link show {cable}")).is_ok() {
+            failed.extend(line(&format!("ip link del {cable}")).err());
+        }
         failed.extend(line(&format!("ip netns del {namespace}")).err());
     }
     if line(&format!("ip link show {}", run.bridge())).is_ok() {

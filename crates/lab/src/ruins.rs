@@ -50,10 +50,10 @@ fn remains(run: Run) -> Result<Vec<String>> {
     found.extend(
         mounts.lines().filter(|mount| mount.contains(&*dir.to_string_lossy())).map(|mount| format!("mount {mount}")),
     );
-    let ours = |text: &str| text.lines().any(|line| line.split([' ', ':', '@']).any(|word| word == run.bridge()));
-    if ours(&line("ip -o link show type bridge")?) {
-        found.push(format!("bridge {}", run.bridge()));
-    }
+    let links = line("ip -o link show")?;
+    let words = links.lines().filter_map(|link| link.split([' ', ':', '@']).find(|word| word.starts_with("plab")));
+    let ours = |link: &&str| *link == run.bridge() || link.starts_with(&format!("{}n", run.bridge()));
+    found.extend(words.filter(ours).map(|link| format!("link {link}")));
     let namespaces = call("ip", ["netns", "list"])?;
     let of_ours = format!("{}-", run.bridge());
     found.extend(namespaces.lines().filter(|name| name.starts_with(&of_ours)).map(|name| format!("namespace {name}")));
