@@ -7,7 +7,7 @@ use std::{fs, path::PathBuf};
 
 use anyhow::{Context, Result, bail, ensure as holds};
 
-use crate::{deny, run::Call, workspace::Workspace};
+use crate::{deny, fuzz, run::Call, workspace::Workspace};
 
 /// Something that is not part of a bare Rust installation.
 #[derive(Clone, Copy)]
@@ -18,6 +18,10 @@ pub(crate) enum Need {
     Program { name: &'static str, package: &'static str },
     /// The version of cargo-deny that `deny` pins.
     CargoDeny,
+    /// The version of cargo-fuzz that `fuzz` pins.
+    CargoFuzz,
+    /// Python with what makes environments, in which tests install a service of others.
+    PythonVenv,
     /// To be root: namespaces, bridges and mounts are made.
     Root,
     /// Go, to build Kubernetes with; Debian's is too old.
@@ -29,7 +33,12 @@ pub(crate) fn ensure(workspace: &Workspace, need: Need) -> Result<()> {
     match need {
         Need::Component { name, command } => component(workspace, name, command),
         Need::Program { name, package } => program(workspace, name, package),
-        Need::CargoDeny => cargo_deny(workspace),
+        Need::CargoDeny => tool(workspace, "cargo-deny", deny::VERSION),
+        Need::CargoFuzz => tool(workspace, "cargo-fuzz", fuzz::VERSION),
+        Need::PythonVenv => {
+            let there = || Call::new(workspace, "python3").args(["-c", "import ensurepip, venv"]).succeeds();
+            package(workspace, "python3 with venv", "python3-venv", &there)
+        }
         Need::Root => {
             holds!(rustix::process::geteuid().is_root(), "it makes namespaces, bridges and mounts; run it as root");
             Ok(())
@@ -58,8 +67,11 @@ fn component(workspace: &Workspace, name: &str, command: &str) -> Result<()> {
     Ok(())
 }
 
-fn program(workspace: &Workspace, name: &str, package: &str) -> Result<()> {
-    let there = || on_the_path(name);
+fn program(workspace: &Workspace, name: &str, package_name: &str) -> Result<()> {
+    package(workspace, name, package_name, &|| on_the_path(name))
+}
+
+fn package(workspace: &Workspace, name: &str, package: &str, there: &dyn Fn() -> bool) -> Result<()> {
     if there() {
         return Ok(());
     }
@@ -80,22 +92,31 @@ fn program(workspace: &Workspace, name: &str, package: &str) -> Result<()> {
 
 /// Where our own cargo-deny is, or will be: the version is part of the path, so a new pin is a new install.
 pub(crate) fn cargo_deny_path(workspace: &Workspace) -> PathBuf {
-    home_of_deny(workspace).join("bin").join("cargo-deny")
+    path_of(workspace, "cargo-deny", deny::VERSION)
 }
 
-fn home_of_deny(workspace: &Workspace) -> PathBuf {
-    workspace.tools().join(format!("cargo-deny-{}", deny::VERSION))
+/// Where our own cargo-fuzz is, or will be.
+pub(crate) fn cargo_fuzz_path(workspace: &Workspace) -> PathBuf {
+    path_of(workspace, "cargo-fuzz", fuzz::VERSION)
 }
 
-fn cargo_deny(workspace: &Workspace) -> Result<()> {
-    let there = || Call::new(workspace, cargo_deny_path(workspace)).args(["--version"]).succeeds();
+fn path_of(workspace: &Workspace, name: &str, version: &str) -> PathBuf {
+    home_of(workspace, name, version).join("bin").join(name)
+}
+
+fn home_of(workspace: &Workspace, name: &str, version: &str) -> PathBuf {
+    workspace.tools().join(format!("{name}-{version}"))
+}
+
+fn tool(workspace: &Workspace, name: &str, version: &str) -> Result<()> {
+    let there = || Call::new(workspace, path_of(workspace, name, version)).args(["--version"]).succeeds();
     if there() {
         return Ok(());
     }
-    let home = home_of_deny(workspace);
+    let home = home_of(workspace, name, version);
     fs::create_dir_all(&home).with_context(|| format!("cannot create {}", home.display()))?;
-    println!("---- cargo install cargo-deny {} into {} (once; minutes)", deny::VERSION, home.display());
-    let ran = Call::cargo(workspace, &["install", "--locked", "cargo-deny", "--version", deny::VERSION, "--root"])
+    println!("---- cargo install {name} {version} into {} (once; minutes)", home.display());
+    let ran = Call::cargo(workspace, &["install", "--locked", name, "--version", version, "--root"])
         .args([&home])
         // It runs for seconds and is built for minutes: not worth its own release profile.
         .env("CARGO_PROFILE_RELEASE_LTO", "off")
@@ -103,8 +124,8 @@ fn cargo_deny(workspace: &Workspace) -> Result<()> {
         .env("CARGO_PROFILE_RELEASE_OPT_LEVEL", "1")
         .stream()?;
     if let Some(complaint) = ran.end.complaint() {
-        bail!("cargo-deny {} could not be installed: {complaint}", deny::VERSION);
+        bail!("{name} {version} could not be installed: {complaint}");
     }
-    holds!(there(), "cargo-deny was installed but does not run");
+    holds!(there(), "{name} was installed but does not run");
     Ok(())
 }

@@ -26,6 +26,8 @@ pub(crate) const NEEDS: &[Need] = &[
     // They go into the image.
     Need::Program { name: "fence_ipmilan", package: "fence-agents" },
     Need::Program { name: "ipmitool", package: "ipmitool" },
+    // The IPMI side of the BMCs.
+    Need::Program { name: "ipmi_sim", package: "openipmi" },
 ];
 
 /// All of it, so that the features of what we depend on are the same as for the tests.

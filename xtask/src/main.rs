@@ -9,6 +9,7 @@ mod clock;
 mod counts;
 mod deny;
 mod files;
+mod fuzz;
 mod install;
 mod interrupt;
 mod lab;
@@ -69,6 +70,15 @@ enum Task {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         args: Vec<String>,
     },
+    /// Throw bytes of strangers at everything that reads them
+    Fuzz {
+        /// How long each target runs
+        #[arg(long, value_name = "NUMBER", default_value_t = 10)]
+        minutes: u64,
+        /// Run only this target; may be given more than once
+        #[arg(long, value_name = "TARGET")]
+        only: Vec<String>,
+    },
     /// Measure speed, memory and requests, and end with a table
     Bench {
         /// Measure the decisions of the core instead, one by one, with criterion
@@ -94,6 +104,7 @@ fn main() -> Result<ExitCode> {
         Task::Soak { lab: true, .. } => soak::stories(&workspace),
         Task::Soak { model: false, lab: false, seeds, from } => soak::seeds(&workspace, from, seeds),
         Task::Lab { args } => lab::run(&workspace, &args),
+        Task::Fuzz { minutes, only } => fuzz::run(&workspace, minutes, &only),
         Task::Bench { core, args } => bench(&workspace, core, &args),
     }
 }

@@ -100,6 +100,12 @@ pub(crate) const TIERS: &[Tier] = &[
             // A BMC of somebody else's making, and a second reader.
             Need::Program { name: "ipmi_sim", package: "openipmi" },
             Need::Program { name: "ipmitool", package: "ipmitool" },
+            // Fence agents as they are shipped, and a PDU for those that speak SNMP.
+            Need::Program { name: "fence_ipmilan", package: "fence-agents" },
+            Need::Program { name: "snmpget", package: "snmp" },
+            Need::Program { name: "snmpd", package: "snmpd" },
+            // For a Redfish service of somebody else's.
+            Need::PythonVenv,
         ],
         steps: &[
             step(cargo(&["test", "--workspace", "--no-run"]), Counts::Nothing),

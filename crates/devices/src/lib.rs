@@ -4,7 +4,11 @@
 //! and what nobody knows, and asks for permission immediately before it sends ([`Permit`]).
 #![forbid(unsafe_code)]
 
+pub mod act;
+pub mod agent;
 mod device;
+#[doc(hidden)]
+pub mod fuzz;
 pub mod https;
 pub mod ipmi;
 pub mod redfish;

@@ -1,4 +1,4 @@
-//! IPMI / identity: whose machine a BMC is in, by the GUID of the system.
+//! IPMI / identity: whose machine a BMC is in, by the GUID of the system, and by its serial number where somebody asks for it.
 //!
 //! Promise: a UUID is told only if it is plain how it was meant. The GUID of the BMC itself (Get Device GUID) is never taken
 //! for the machine's.
@@ -7,6 +7,7 @@
 //! of the three. A wrong guess would have the right machine taken for another one, and never fenced.
 
 use super::codes::{self, DONE, UNKNOWN_COMMAND};
+use super::inventory;
 use super::login::BadLogin;
 use super::message::{APP, Request};
 use super::session::Session;
@@ -59,17 +60,23 @@ impl GuidOrder {
 }
 
 /// Reads whose machine this is.
-pub(super) async fn read(session: &mut Session, order: GuidOrder) -> Result<Identity, Failure> {
+pub(super) async fn read(session: &mut Session, order: GuidOrder, serial: bool) -> Result<Identity, Failure> {
+    let uuid = uuid(session, order).await?;
+    let serial = if serial { inventory::serial(session).await } else { None };
+    Ok(Identity { uuid, serial })
+}
+
+async fn uuid(session: &mut Session, order: GuidOrder) -> Result<Option<String>, Failure> {
     let asked = "the GUID of the system";
     let request = Request { function: APP, command: GET_SYSTEM_GUID, data: &[] };
     let reply = session.ask(&request, asked, None).await?.reply;
     match (reply.code, <[u8; 16]>::try_from(reply.data.as_slice())) {
-        (DONE, Ok(guid)) => Ok(Identity { uuid: order.read(guid), serial: None }),
+        (DONE, Ok(guid)) => Ok(order.read(guid)),
         (DONE, Err(_)) => {
             Err(Failure::Unknown(format!("{asked}: the answer has {} bytes instead of 16", reply.data.len())))
         }
         // It has none.
-        (UNKNOWN_COMMAND, _) => Ok(Identity::default()),
+        (UNKNOWN_COMMAND, _) => Ok(None),
         (code, _) => Err(codes::not_done(code, asked)),
     }
 }

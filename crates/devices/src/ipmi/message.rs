@@ -12,9 +12,10 @@ use super::packet::Reader;
 const BMC: u8 = 0x20;
 const CONSOLE: u8 = 0x81;
 
-/// What a command is about: chassis, or the BMC itself.
+/// What a command is about: chassis, the BMC itself, or what it stores.
 pub(super) const CHASSIS: u8 = 0x00;
 pub(super) const APP: u8 = 0x06;
+pub(super) const STORAGE: u8 = 0x0a;
 
 /// The six bits of a sequence number.
 pub(super) const SEQUENCES: u8 = 0x3f;

@@ -17,13 +17,17 @@
 //! | `capabilities`, `handshake`, `keys` | the way to a session |
 //! | `session`, `window`, `seal` | what is said in it |
 //! | `chassis`, `identity` | power, and whose machine it is |
+//! | `inventory`, `fru` | its serial number |
 //! | `codes` | what a BMC says by a number |
 
 mod capabilities;
 mod chassis;
 mod codes;
+mod fru;
+pub(crate) mod fuzz;
 mod handshake;
 mod identity;
+mod inventory;
 mod keys;
 mod login;
 mod message;
@@ -54,6 +58,8 @@ pub struct Ipmi {
     login: Login,
     limits: Limits,
     guid_order: GuidOrder,
+    /// Whether the serial number is read with the identity.
+    serial: bool,
     random: SystemRandom,
     /// The suite that was agreed on last: it is asked for first.
     suite: Mutex<Option<Suite>>,
@@ -63,7 +69,7 @@ impl Ipmi {
     /// The BMC at the other end of `network`.
     pub fn new(network: Arc<dyn Network>, login: Login) -> Self {
         let (limits, guid_order, random) = (Limits::default(), GuidOrder::default(), SystemRandom::new());
-        Self { network, login, limits, guid_order, random, suite: Mutex::default() }
+        Self { network, login, limits, guid_order, serial: false, random, suite: Mutex::default() }
     }
 
     /// With other limits.
@@ -76,6 +82,12 @@ impl Ipmi {
     #[must_use]
     pub fn with_guid_order(self, guid_order: GuidOrder) -> Self {
         Self { guid_order, ..self }
+    }
+
+    /// For somebody who compares the serial number: it takes a dozen questions more, so nobody else has it read.
+    #[must_use]
+    pub fn with_serial(self) -> Self {
+        Self { serial: true, ..self }
     }
 
     /// The suites that may be used, the one that worked last in front.
@@ -151,7 +163,7 @@ impl Device for Ipmi {
 
     fn identity<'a>(&'a self, plug: &'a str) -> Answer<'a, Identity> {
         Box::pin(self.call(plug, |mut session| async {
-            let done = identity::read(&mut session, self.guid_order).await;
+            let done = identity::read(&mut session, self.guid_order, self.serial).await;
             (session, done)
         }))
     }

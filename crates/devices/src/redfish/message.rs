@@ -1,7 +1,5 @@
-//! Redfish / message: what a service says in words, and how we show who we are.
+//! Redfish / message: what a service says in words.
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
 use http::StatusCode;
 use http::header::LOCATION;
 use serde_json::Value;
@@ -53,9 +51,4 @@ pub(super) fn nothing_to_do(answer: &Response) -> bool {
 
 fn messages(body: &Value) -> impl Iterator<Item = &Value> {
     body.pointer("/error/@Message.ExtendedInfo").and_then(Value::as_array).into_iter().flatten()
-}
-
-/// The value of the Authorization header.
-pub(super) fn basic(username: &str, password: &str) -> String {
-    format!("Basic {}", STANDARD.encode(format!("{username}:{password}")))
 }

@@ -7,6 +7,7 @@ mod certificates;
 mod patience;
 mod redfish;
 mod server;
+mod sessions;
 mod trust;
 
 use std::time::Duration;

@@ -35,6 +35,13 @@ pub(crate) struct Bmc {
     pub(crate) codes: Vec<u8>,
     pub(crate) short_status: bool,
     pub(crate) no_guid: bool,
+    /// The inventory, and how much of it is given at once.
+    pub(crate) fru: Vec<u8>,
+    pub(crate) fru_piece: u8,
+    /// Counts the inventory in words of two bytes.
+    pub(crate) fru_words: bool,
+    /// Does not answer to reads of the inventory.
+    pub(crate) fru_mute: bool,
     /// What was done, in order: `on`, `off`, `status`, `guid`, `close`.
     pub(crate) record: Vec<&'static str>,
     pub(crate) sessions: BTreeMap<u32, Open>,
@@ -73,6 +80,10 @@ impl Default for Bmc {
             codes: vec![],
             short_status: false,
             no_guid: false,
+            fru: vec![],
+            fru_piece: 255,
+            fru_words: false,
+            fru_mute: false,
             record: vec![],
             sessions: BTreeMap::new(),
             next: 0x0200_0000,
@@ -283,6 +294,13 @@ impl Bmc {
                 self.record.push("guid");
                 (0, self.guid.to_vec())
             }
+            (0x0a, 0x10 | 0x11) if self.fru.is_empty() => (0xcb, vec![]),
+            (0x0a, 0x10) => {
+                let [low, high] = u16::try_from(self.fru.len()).unwrap().to_le_bytes();
+                (0, vec![low, high, u8::from(self.fru_words)])
+            }
+            (0x0a, 0x11) if self.fru_mute => return None,
+            (0x0a, 0x11) => self.fru_data(data),
             (0x00, 0x01) if self.short_status => (0, vec![u8::from(self.power)]),
             (0x00, 0x01) => {
                 self.record.push("status");
@@ -301,6 +319,21 @@ impl Bmc {
             _ => (0xc1, vec![]),
         };
         Some(reply(message, code, &said))
+    }
+}
+
+impl Bmc {
+    fn fru_data(&mut self, data: &[u8]) -> (u8, Vec<u8>) {
+        self.record.push("fru");
+        let unit = if self.fru_words { 2 } else { 1 };
+        let (at, count) = (usize::from(u16::from_le_bytes([data[1], data[2]])) * unit, usize::from(data[3]) * unit);
+        if count > self.fru_piece.into() {
+            return (0xca, vec![]);
+        }
+        match self.fru.get(at..(at + count).min(self.fru.len())) {
+            Some(piece) => (0, [&[u8::try_from(piece.len() / unit).unwrap()], piece].concat()),
+            None => (0xc9, vec![]),
+        }
     }
 }
 

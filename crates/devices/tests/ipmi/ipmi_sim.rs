@@ -12,6 +12,7 @@ use std::time::Duration;
 use palisade_devices::ipmi::{Ciphers, GuidOrder, Ipmi, Limits, Login, Privilege, Suite, Udp};
 use palisade_devices::{Command, Device, PowerState};
 
+use crate::inventory::{Inventory, listed};
 use crate::{Yes, login, refused, unknown};
 
 /// Whether a program of others is there. On a build machine it has to be.
@@ -49,7 +50,14 @@ impl Simulator {
         let write = |file: &str, text: &str| fs::write(directory.join(file), text).unwrap();
         write("power", "1");
         write("log", "");
-        write("bmc.emu", "mc_setbmc 0x20\nmc_add 0x20 0 no-device-sdrs 0x23 9 8 0x9f 0x1291 0xf02\nmc_enable 0x20\n");
+        let fru = listed(&Inventory::of_a_server().bytes());
+        write(
+            "bmc.emu",
+            &format!(
+                "mc_setbmc 0x20\nmc_add 0x20 0 no-device-sdrs 0x2b 9 8 0x9f 0x1291 0xf02\n\
+                 mc_add_fru_data 0x20 0 256 data {fru}\nmc_enable 0x20\n"
+            ),
+        );
         write(
             "lan.conf",
             &format!(
@@ -196,6 +204,20 @@ async fn the_guid_of_the_system_is_read() {
     let Some(simulator) = Simulator::start("guid").await else { return };
     let identity = simulator.device(login()).with_guid_order(GuidOrder::Rfc4122).identity("").await.unwrap();
     assert_eq!(identity.uuid.as_deref(), Some("4c1d7e02-93aa-4fcb-b1c0-0cc47a123456"));
+}
+
+/// What ipmitool reads of the same inventory is what we read.
+#[tokio::test]
+async fn the_serial_number_of_the_inventory_is_read() {
+    let Some(simulator) = Simulator::start("serial").await else { return };
+    let began = tokio::time::Instant::now();
+    let identity = simulator.device(login()).with_serial().identity("").await.unwrap();
+    println!("identity with the serial number: {:?}", began.elapsed());
+    assert_eq!(identity.serial.as_deref(), Some("S-0815"));
+    assert_eq!(simulator.device(login()).identity("").await.unwrap().serial, None, "nobody asked for it");
+    if let Some(said) = simulator.ipmitool(&["fru", "print", "0"]) {
+        assert!(said.lines().any(|line| line.contains("Product Serial") && line.ends_with(": S-0815")), "{said}");
+    }
 }
 
 /// A BMC has few sessions, and ipmi_sim has 63.

@@ -9,12 +9,14 @@ mod bmc;
 mod chaos;
 mod faults;
 mod forgery;
+mod inventory;
 mod ipmi_sim;
 mod ipmitool;
 mod login;
 mod network;
 mod permission;
 mod power;
+mod serial;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
