@@ -88,6 +88,8 @@ pub mod annotations {
     pub const PAUSED_BY: &str = "palisade.dev/paused-by";
     /// On a pod that runs a user's template: the node that is being remedied.
     pub const TARGET_NODE: &str = "palisade.dev/target-node";
+    /// On a pod that calls a fence agent: what it is told to do.
+    pub const ORDER: &str = "palisade.dev/order";
     /// Cluster API: do not remediate this.
     pub const CAPI_SKIP: &str = "cluster.x-k8s.io/skip-remediation";
     /// Cluster API: leave this alone.
@@ -128,22 +130,31 @@ pub mod environment {
     pub const FENCE_UID: &str = "PALISADE_FENCE_UID";
 }
 
-/// The name of the Job of one level: unique per fence, attempt, step and level, so that a second leader meets the first
+/// The name of the Job that makes one call of a fence: unique per fence, attempt and call, so that a second leader meets the first
 /// one's Job instead of making another.
-pub fn job_name(fence_uid: &str, attempt: u32, step: crate::fence::Step, level: u32) -> String {
-    format!("palisade-{fence_uid}-{attempt}{}{level}", step.letter())
+pub fn job_name(fence_uid: &str, attempt: u32, call: u32) -> String {
+    format!("palisade-{fence_uid}-{attempt}-{call}")
+}
+
+/// The attempt and the call in the name of a fence's Job.
+pub fn call_of_job(fence_uid: &str, name: &str) -> Option<(u32, u32)> {
+    let (attempt, call) =
+        name.strip_prefix("palisade-")?.strip_prefix(fence_uid)?.strip_prefix('-')?.split_once('-')?;
+    Some((attempt.parse().ok()?, call.parse().ok()?))
 }
 
 #[cfg(test)]
 mod tests {
-    use super::job_name;
-    use crate::fence::Step;
+    use super::{call_of_job, job_name};
 
     #[test]
-    fn a_job_name_fits_into_a_label() {
+    fn a_job_name_fits_into_a_label_and_is_read_back() {
         let uid = "0b5a4b36-5d8c-4c2b-9f5e-0123456789ab";
-        let name = job_name(uid, 999_999, Step::PowerManagement, 99);
+        let name = job_name(uid, 99_999_999, 99_999_999);
         assert!(name.len() <= 63, "{name}");
-        assert_ne!(job_name(uid, 1, Step::Isolation, 1), job_name(uid, 1, Step::Recovery, 1));
+        assert_eq!(call_of_job(uid, &name), Some((99_999_999, 99_999_999)));
+        assert_ne!(job_name(uid, 1, 11), job_name(uid, 11, 1));
+        assert_eq!(call_of_job("another", &name), None);
+        assert_eq!(call_of_job(uid, "palisade-x"), None);
     }
 }

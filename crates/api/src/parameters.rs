@@ -16,7 +16,7 @@ const DANGEROUS: &str =
     "([_-](path|script|file|cmd|command|sudo)|^(path|sudo|debug|action|nodename|ssh[_-]options|disable[_-]timeout))$";
 /// Keys that hold secrets.
 const SECRET: &str =
-    "(^|[_-])(password|passwd|passphrase|secret|secret[_-]key|private[_-]key|token|api[_-]?key|community)$";
+    "(^|[_-])(password|passwd|passphrase|secret|secret[_-]key|private[_-]key|token|api[_-]?key|community|kg)$";
 
 /// Parameters of a device by name, as its driver or fence agent knows them.
 ///

@@ -6,12 +6,14 @@
 //! | `latency` | from the news of a request to the operator's answer |
 //! | `api` | requests per second of the embedded API |
 //! | `seeds` | simulated runs per minute |
+//! | `devices` | BMCs that are switched off, one and many at once |
 //!
 //! Promise: everything stays on loopback and ends by itself. Never: fails because a machine is slow.
 #![forbid(unsafe_code)]
 
 mod api;
 mod clock;
+mod devices;
 mod latency;
 mod operate;
 mod process;
@@ -60,6 +62,7 @@ enum Measure {
     Api,
     Seeds,
     Latency,
+    Devices,
     Scale,
 }
 
@@ -68,12 +71,16 @@ enum Inner {
     /// The operator that `scale` measures, in a process of its own
     #[command(hide = true)]
     Operate(operate::Where),
+    /// Who switches off the BMCs of `devices`, in a process of its own
+    #[command(hide = true)]
+    Fence(devices::Targets),
 }
 
 fn main() -> anyhow::Result<()> {
     let arguments = Arguments::parse();
     match arguments.inner {
         Some(Inner::Operate(there)) => operate::run(&there),
+        Some(Inner::Fence(targets)) => devices::fence(&targets),
         None => measure(&arguments.wanted),
     }
 }
@@ -90,6 +97,9 @@ fn measure(wanted: &Wanted) -> anyhow::Result<()> {
     }
     if asked(Measure::Latency) {
         table.tell(latency::measure(wanted.decisions)?);
+    }
+    if asked(Measure::Devices) {
+        table.tell(devices::measure()?);
     }
     if asked(Measure::Scale) {
         for nodes in &wanted.nodes {

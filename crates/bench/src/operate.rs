@@ -51,6 +51,7 @@ pub(crate) fn run(there: &Where) -> Result<()> {
             namespace: palisade_api::names::SYSTEM_NAMESPACE.to_owned(),
             devices: Arc::new(Native::new(Arc::clone(&machines) as Arc<dyn Transport>)),
             probe: machines,
+            act: palisade_operator::Act::default(),
             metrics: palisade_operator::Metrics::default(),
         };
         palisade_operator::run(context, async move {

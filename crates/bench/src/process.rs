@@ -7,7 +7,7 @@ use std::io;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 
 /// A child of ours.
 pub(crate) struct Process(Child);
@@ -52,6 +52,21 @@ impl Drop for Process {
         let _: io::Result<()> = self.0.kill();
         let _ = self.0.wait();
     }
+}
+
+/// What ourselves with other arguments say until they end.
+pub(crate) fn told(arguments: &[&str]) -> Result<String> {
+    let own = std::env::current_exe().context("where this program is")?;
+    let ran = Command::new(own).args(arguments).stdin(Stdio::null()).stderr(Stdio::inherit()).output();
+    let ran = ran.context("a child process could not be started")?;
+    ensure!(ran.status.success(), "a child process failed: {}", ran.status);
+    Ok(String::from_utf8_lossy(&ran.stdout).into_owned())
+}
+
+/// The most memory that this process ever had, in MiB.
+pub(crate) fn own_peak() -> Result<f64> {
+    let status = fs::read_to_string("/proc/self/status").context("this measure needs Linux's /proc")?;
+    mebibytes(&status, "VmHWM:").context("Linux does not tell")
 }
 
 fn first_number(text: &str) -> Option<u64> {

@@ -26,6 +26,7 @@ use crate::{
         bmc::{Bmc, BmcNetwork},
         kubelet::{Home, Kubelet},
         machine::{Machine, Power},
+        program::{Programs, Shelf},
     },
     nature::Nature,
     objects::{is_ready, text},
@@ -86,6 +87,7 @@ pub struct Cluster {
     truth: Truth,
     clock: Clock,
     clockwork: Arc<Clockwork>,
+    shelf: Shelf,
 }
 
 /// The task that runs nature; it ends with the last handle to the cluster.
@@ -127,7 +129,8 @@ impl Cluster {
         }));
         install_storage(&api.acting_as("cluster-admin"));
 
-        let mut nature = Nature::new(api.clone(), truth.clone(), shape.seed);
+        let shelf = Shelf::default();
+        let mut nature = Nature::new(api.clone(), truth.clone(), shape.seed, shelf.clone());
         controllers::seat_all(&mut nature);
         for number in 1..=shape.nodes {
             let home = home(shape, number);
@@ -135,7 +138,7 @@ impl Cluster {
             nature.seat(&Kubelet::name(&format!("n{number}")), None, &Kubelet::HEARS, Box::new(make));
         }
         let clockwork = Clockwork { waiting: Mutex::new(Some(nature)), running: Mutex::default() };
-        Self { api: api.acting_as("cluster-admin"), truth, clock, clockwork: Arc::new(clockwork) }
+        Self { api: api.acting_as("cluster-admin"), truth, clock, clockwork: Arc::new(clockwork), shelf }
     }
 
     /// Starts the clockwork on the current runtime. Once is enough.
@@ -176,6 +179,11 @@ impl Cluster {
     /// The network on which the BMCs answer.
     pub fn bmcs(&self) -> BmcNetwork {
         BmcNetwork::new(self.truth.clone(), self.clock.clone())
+    }
+
+    /// Pods that start from now on run what is in these images.
+    pub fn set_programs(&self, programs: Arc<dyn Programs>) {
+        self.shelf.fill(programs);
     }
 
     /// How long it has been running.

@@ -20,6 +20,7 @@ use crate::{
     api::{Api, Change, Kind},
     clock::Clock,
     dice::Dice,
+    machines::program::{Runner, Shelf},
     truth::{Daemon, DaemonState, Event, Truth, What},
 };
 
@@ -29,6 +30,8 @@ pub(crate) struct Ctx<'a> {
     pub(crate) truth: &'a Truth,
     pub(crate) index: &'a Index,
     pub(crate) dice: &'a mut Dice,
+    /// Who lets programs run.
+    pub(crate) runner: &'a mut Runner,
     /// Since the cluster began.
     pub(crate) now: Duration,
 }
@@ -88,12 +91,14 @@ pub(crate) struct Nature {
     heard: u64,
     felt: usize,
     seed: u64,
+    runner: Runner,
 }
 
 impl Nature {
-    pub(crate) fn new(api: Api, truth: Truth, seed: u64) -> Self {
+    pub(crate) fn new(api: Api, truth: Truth, seed: u64, shelf: Shelf) -> Self {
         let clock = api.clock().clone();
         Self {
+            runner: Runner::new(shelf, truth.clone(), clock.clone()),
             index: Index::build(&api),
             heard: api.revision(),
             felt: 0,
@@ -178,7 +183,8 @@ impl Nature {
         let now = self.clock.elapsed();
         let seat = &mut self.seats[id];
         seat.owed = false;
-        let mut ctx = Ctx { api: &seat.api, truth: &self.truth, index: &self.index, dice: &mut seat.dice, now };
+        let (api, truth, index, runner) = (&seat.api, &self.truth, &self.index, &mut self.runner);
+        let mut ctx = Ctx { api, truth, index, dice: &mut seat.dice, runner, now };
         if let Some(wait) = seat.actor.run(&mut ctx) {
             // Whoever asks for "at once" gets the next instant, so that time cannot stand still.
             self.wake(id, wait.max(Duration::from_millis(1)));

@@ -27,6 +27,7 @@ use crate::{
         machine::Machine,
         pdu::Pdu,
         process::Exit,
+        program::{End, Which},
     },
     storage::Storage,
 };
@@ -41,6 +42,8 @@ pub(crate) enum Later {
     Machine { node: Name, epoch: u64, step: crate::machines::machine::Step },
     /// A process ends, unless it is gone.
     Exit { node: Name, pod: Name, exit: Exit },
+    /// A process comes to its own end, unless it is gone.
+    Program { which: Which, end: End },
     /// A BMC carries a command out.
     Command { node: Name, command: Command },
 }
@@ -63,6 +66,8 @@ pub struct World {
     daemons: BTreeMap<Daemon, DaemonState>,
     later: BTreeMap<(Duration, u64), Later>,
     planned: u64,
+    /// How many processes there were.
+    pub(crate) runs: u64,
     /// Machines whose processes may have gained or lost the power to write in this act.
     pub(crate) touched: std::collections::BTreeSet<Name>,
     pub(crate) dice: Dice,
@@ -82,6 +87,7 @@ impl World {
             daemons: BTreeMap::new(),
             later: BTreeMap::new(),
             planned: 0,
+            runs: 0,
             touched: std::collections::BTreeSet::new(),
             dice: Dice::new(seed, "nature"),
             boot,
@@ -136,6 +142,7 @@ impl World {
             match entry.remove() {
                 Later::Machine { node, epoch, step } => self.machine_steps(&node, epoch, step),
                 Later::Exit { node, pod, exit } => self.process_exits(&node, &pod, exit),
+                Later::Program { which, end } => self.program_ends(&which, end),
                 Later::Command { node, command } => self.carry_out(&node, command),
             }
         }

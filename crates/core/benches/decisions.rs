@@ -185,6 +185,7 @@ fn observations(pods: usize) -> Observations {
         stable_off: Span::secs(2),
         retries: 0,
         tells_hibernation: true,
+        in_job: false,
         revokes_sessions: false,
     };
     let one = |method: &Method| Plan { levels: vec![Level { methods: vec![method.clone()] }], retries: 0 };
@@ -234,6 +235,7 @@ fn observations(pods: usize) -> Observations {
         reads: Vec::new(),
         unpublished: BTreeSet::new(),
         released_lately: 0,
+        jobs_over: BTreeSet::new(),
         kdump_proves: false,
     }
 }

@@ -11,12 +11,14 @@ use std::fmt;
 pub use ledger::{read_ledger, write_ledger};
 
 use palisade_api::fence as api;
+use palisade_api::names::call_of_job;
 
 use crate::fence::{
     Detach, End, Fence, Isolation, IsolationKind, IsolationState, Phase, Release, ReleaseState, Run, SinceMark, Slot,
     StatusWord, StepWord,
 };
 use crate::ident::{AttachmentRef, BootId, DriverName, Incarnation, NodeName, PodRef, ProviderName, Uid, VolumeName};
+use crate::observe::CallId;
 use crate::prove::{Basis, Class, LifeSigns, Proof, ProofId, ReadPath, RecordedProof, Scope};
 use crate::reason::automaton::FailReason;
 use crate::reason::prove::{LifeSign, ProofEnd};
@@ -51,7 +53,7 @@ fn unreadable<T>(field: &'static str, value: impl fmt::Debug) -> Result<T, Unrea
     Err(Unreadable { field, value: format!("{value:?}") })
 }
 
-/// Writes the fence into a status. Conditions, timeline and Jobs are the shell's, and stay as they are.
+/// Writes the fence into a status. Conditions, timeline and actions are the shell's, and stay as they are.
 pub fn write(fence: &Fence, status: &mut api::NodeFenceStatus) {
     status.step = match fence.step_word() {
         StepWord::Isolation => api::Step::Isolation,
@@ -68,6 +70,7 @@ pub fn write(fence: &Fence, status: &mut api::NodeFenceStatus) {
     write_phase(fence, status);
     status.attempt = fence.attempt;
     status.calls = fence.calls;
+    status.jobs = fence.jobs.iter().map(|call| job_name(&fence.uid, *call)).collect();
     status.restarts = fence.restarts;
     status.waited_millis = i64::try_from(fence.waited.as_millis()).unwrap_or(i64::MAX);
     status.slot = match fence.slot {
@@ -269,6 +272,7 @@ pub fn read(uid: &Uid, node: &NodeName, status: &api::NodeFenceStatus) -> Result
         phase: read_phase(status)?,
         attempt: status.attempt,
         calls: status.calls,
+        jobs: status.jobs.iter().map(|name| read_job(uid, name)).collect::<Result<_, _>>()?,
         restarts: status.restarts,
         waited: Span::millis(waited),
         slot: match status.slot {
@@ -290,6 +294,16 @@ pub fn read(uid: &Uid, node: &NodeName, status: &api::NodeFenceStatus) -> Result
         power_sent: status.power_sent,
         stopped: status.stopped,
     })
+}
+
+fn read_job(uid: &Uid, name: &str) -> Result<CallId, Unreadable> {
+    let read = call_of_job(uid.as_str(), name).map(|(attempt, call)| CallId { attempt, call });
+    read.map_or_else(|| unreadable("jobs", name), Ok)
+}
+
+/// The name of the Job that makes this call.
+pub fn job_name(uid: &Uid, call: CallId) -> String {
+    palisade_api::names::job_name(uid.as_str(), call.attempt, call.call)
 }
 
 fn read_phase(status: &api::NodeFenceStatus) -> Result<Phase, Unreadable> {

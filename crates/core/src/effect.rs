@@ -42,6 +42,8 @@ pub enum Effect {
     ListPods,
     /// Call a device or mechanism.
     CallDevice(DeviceCall),
+    /// End these Jobs of the fence, as far as they have not ended, and see whether they are over.
+    EndJobs(BTreeSet<CallId>),
     /// Read devices or providers back, once per plug and again until steady.
     ReadBack(ReadRequest),
     /// Change our own taints or cordon in one guarded patch.
@@ -80,6 +82,7 @@ impl Effect {
             Self::ReadNode(_) => "ReadNode",
             Self::ListPods => "ListPods",
             Self::CallDevice(_) => "CallDevice",
+            Self::EndJobs(_) => "EndJobs",
             Self::ReadBack(_) => "ReadBack",
             Self::PatchNode(_) => "PatchNode",
             Self::MarkPod(_) => "MarkPod",
@@ -105,6 +108,7 @@ impl Effect {
             | Self::ReadNode(_)
             | Self::ListPods
             | Self::CallDevice(_)
+            | Self::EndJobs(_)
             | Self::ReadBack(_)
             | Self::PatchNode(_)
             | Self::DetachVolumes(_)
@@ -120,7 +124,7 @@ impl Effect {
     }
 
     /// The names of all effects: a test demands a golden case for each.
-    pub const NAMES: [&'static str; 17] = [
+    pub const NAMES: [&'static str; 18] = [
         "Record",
         "ReadLedger",
         "TakeSlot",
@@ -128,6 +132,7 @@ impl Effect {
         "ReadNode",
         "ListPods",
         "CallDevice",
+        "EndJobs",
         "ReadBack",
         "PatchNode",
         "MarkPod",

@@ -7,6 +7,7 @@
 use std::collections::BTreeSet;
 
 use crate::ident::{AttachmentRef, BootId, Incarnation, MethodName, NodeName, PodRef, Uid, VolumeName};
+use crate::observe::CallId;
 use crate::planted::{self, Bug};
 use crate::prove::{Basis, Proof, ProofId};
 use crate::reason::automaton::FailReason;
@@ -25,6 +26,8 @@ pub struct Fence {
     pub attempt: u32,
     /// The newest call of this fence, over all attempts: no two calls ever share a number.
     pub calls: u32,
+    /// Calls that were to be made by a Job, and whose Job has not been seen to be over: it may still act. Kept across attempts.
+    pub jobs: BTreeSet<CallId>,
     /// How often the flow has been restarted.
     pub restarts: u32,
     /// Watched time in this phase, up to the last record.
@@ -62,6 +65,7 @@ impl Fence {
             phase: Phase::New,
             attempt: 0,
             calls: 0,
+            jobs: BTreeSet::new(),
             restarts: 0,
             waited: Span::ZERO,
             slot: Slot::None,

@@ -16,6 +16,7 @@ pub mod observe;
 pub mod pace;
 pub mod planted;
 pub mod policy;
+pub mod preflight;
 pub mod prove;
 pub mod reason;
 pub mod recover;

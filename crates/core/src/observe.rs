@@ -42,6 +42,8 @@ pub struct Observations {
     pub attachments: Option<Vec<AttachmentSeen>>,
     /// What calls came to, as far as this process knows.
     pub calls: Vec<CallAnswer>,
+    /// Calls whose Job is over: gone, with every pod of it, or ended, with every pod reported so by its kubelet.
+    pub jobs_over: BTreeSet<CallId>,
     /// What reads showed.
     pub reads: Vec<ReadAnswer>,
     /// Volumes that our attacher unpublished with fence, each with the mark that it came after.

@@ -13,6 +13,9 @@ pub const SEND_WINDOW: Span = Span::secs(5);
 /// for calls of other processes waits for this, since nobody knows which config these were decided by.
 pub const LONGEST_WINDOW: Span = Span::secs(30);
 
+/// A Job whose pod has not started by then has failed.
+pub const JOB_START: Span = Span::secs(20);
+
 /// See [`Settings::fresh`].
 pub const FRESH: Span = Span::secs(5);
 
@@ -137,6 +140,8 @@ pub struct Method {
     pub stable_off: Span,
     /// How often it is tried again before its level has failed.
     pub retries: u32,
+    /// It is called by a Job, which can outlive whoever made it.
+    pub in_job: bool,
     /// The device can tell a machine that is off from one that hibernates.
     pub tells_hibernation: bool,
     /// Lifting the isolation leaves old sessions dead.

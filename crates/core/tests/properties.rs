@@ -18,7 +18,7 @@ use palisade_core::ident::{PodRef, Uid};
 use palisade_core::observe::{Access, CallId, Deletion, LedgerSeen, Mount, NodeSeen, Observations, ReadId};
 use palisade_core::prove::{Class, Judged, Proof, Scope, judge_for};
 use palisade_core::reason::automaton::FailReason;
-use palisade_core::settings::Action;
+use palisade_core::settings::{Action, Method, Settings};
 use palisade_core::time::Span;
 use palisade_core::{Decision, durable, step};
 use proptest::prelude::*;
@@ -353,10 +353,16 @@ fn intended(fence: &Fence, effect: &Effect, seen: &Observations) -> Result<(), &
         | Effect::GiveSlotBack { .. }
         | Effect::ReadNode(_)
         | Effect::ListPods => Ok(()),
+        Effect::EndJobs(calls) => ok(calls.is_subset(&fence.jobs), "Jobs that the record does not name"),
         Effect::ReadBack(read) => ok(read.id >= ReadId(0) && !read.plugs.is_empty(), "a read of nothing"),
         Effect::CallDevice(call) => {
             let run = fence.phase.run().ok_or("a call in a phase that makes none")?;
             ok(call.call == CallId::of(fence.attempt, run), "a call that the record does not name")?;
+            let of_call = |method: &&Method| method.name == call.method && method.in_job;
+            let by_job = methods(&seen.settings).find(of_call).is_some();
+            ok(!by_job || fence.jobs.contains(&call.call), "a Job that is not on record")?;
+            let others = fence.jobs.iter().any(|job| *job != call.call);
+            ok(call.action != Action::Restore || !others, "given back while a Job may still take away")?;
             let lifting = |state| matches!(state, IsolationState::Lifting);
             let known = fence.isolations.iter().any(|isolation| {
                 isolation.method == call.method && (call.action != Action::Restore || lifting(isolation.state))
@@ -422,4 +428,11 @@ fn intended(fence: &Fence, effect: &Effect, seen: &Observations) -> Result<(), &
             ok(over && *uid == fence.uid, "a fence that is not over")
         }
     }
+}
+
+/// Every method of a config, wherever it stands.
+fn methods(settings: &Settings) -> impl Iterator<Item = &Method> {
+    let plans = [&settings.isolation, &settings.power_off, &settings.power_on, &settings.recovery];
+    let planned = plans.into_iter().flat_map(|plan| &plan.levels).flat_map(|level| &level.methods);
+    planned.chain(settings.undo.values()).chain(settings.switch_on.values())
 }

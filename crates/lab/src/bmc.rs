@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use anyhow::{Context, Result, anyhow};
+use anyhow::{Context, Result, anyhow, bail};
 use bytes::Bytes;
 use http::{Request, Response, StatusCode};
 use http_body_util::{BodyExt, Full, Limited};
@@ -72,6 +72,36 @@ impl Bmc {
         let text = fs::read_to_string(self.log_file()).unwrap_or_default();
         let known = [Switch::On, Switch::ForceOff, Switch::GracefulOff, Switch::Restart];
         text.lines().filter_map(|line| known.into_iter().find(|switch| format!("{switch:?}") == line)).collect()
+    }
+
+    /// What the chassis of its IPMI side says or does: `get power`, or `set power 0` and the like. It behaves as the Redfish side does.
+    pub fn chassis(&self, words: &[String]) -> Result<String> {
+        let behaviour = self.behaviour();
+        if let Behaviour::Slow(wait) | Behaviour::Late(wait) = behaviour {
+            std::thread::sleep(wait);
+        }
+        match words.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
+            ["get", asked @ ..] => {
+                let on = self.machine.is_on() && behaviour != Behaviour::SaysOff;
+                let told = |name: &&str| match *name {
+                    "power" => format!("power:{}\n", u8::from(on)),
+                    other => format!("{other}:default\n"),
+                };
+                Ok(asked.iter().map(told).collect())
+            }
+            ["set", "power", wanted] => {
+                let switch = if *wanted == "0" { Switch::ForceOff } else { Switch::On };
+                self.note(switch);
+                match behaviour {
+                    Behaviour::AcceptsOnly | Behaviour::SaysOff => {}
+                    Behaviour::Refuses(_) => bail!("refused"),
+                    _ => self.press(switch)?,
+                }
+                Ok(String::new())
+            }
+            ["check"] => bail!("nothing is held"),
+            other => bail!("no chassis can do {other:?}"),
+        }
     }
 
     /// Forgets what it was told.

@@ -107,7 +107,7 @@ impl Rootfs {
         let digest = format!("sha256:{}", sum.split_whitespace().next().unwrap_or_default());
         let config = json!({
             "architecture": architecture(), "os": "linux",
-            "config": { "Entrypoint": entry, "Env": ["PATH=/bin:/usr/bin"], "WorkingDir": "/" },
+            "config": { "Entrypoint": entry, "Env": ["PATH=/bin:/usr/bin:/sbin:/usr/sbin"], "WorkingDir": "/" },
             "rootfs": { "type": "layers", "diff_ids": [digest] },
         });
         fs::write(parts.join("config.json"), config.to_string())?;

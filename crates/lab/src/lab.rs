@@ -20,7 +20,7 @@ use crate::machine::Machine;
 use crate::papers::Papers;
 use crate::run::Run;
 use crate::tool::call;
-use crate::{image, install, leftovers, network, objects};
+use crate::{image, install, ipmi, leftovers, network, objects};
 
 /// How long the machines may take until all are Ready.
 const READY: Duration = Duration::from_mins(3);
@@ -130,12 +130,8 @@ impl Lab {
     /// Starts it.
     pub fn start_operator(&self, name: &str, kubeconfig: &Path) -> Result<()> {
         let mut command = Command::new(&self.programs.palisade);
-        command.arg("operator").arg("--kubeconfig").arg(kubeconfig).args([
-            "--identity",
-            name,
-            "--listen",
-            "127.0.0.1:0",
-        ]);
+        command.arg("operator").arg("--kubeconfig").arg(kubeconfig).args(["--identity", name]);
+        command.args(["--listen", "127.0.0.1:0", "--act-image", image::PALISADE]);
         self.operator(name).start(self.run, "operator", command)
     }
 
@@ -223,7 +219,7 @@ impl Lab {
         {
             Daemon::of(self.run, name).start(self.run, "control-plane", command)?;
         }
-        Ok(())
+        ipmi::start(self.run, &self.machines, &self.programs.lab)
     }
 
     /// The API server answers before it has made its first namespaces, and nobody has an account in them before the controller

@@ -8,6 +8,7 @@
 //! | [`machine`] | namespaces with a kubelet and a containerd, which can be switched off |
 //! | [`network`] | the bridge, and the links that can be cut |
 //! | [`bmc`] | a Redfish service per machine, honest or not |
+//! | [`ipmi`] | the same BMCs over IPMI, by a simulator of somebody else's |
 //! | [`image`] | what containers run |
 //! | [`install`] | what an administrator applies |
 //! | [`lab`] | all of it, up and down |
@@ -32,6 +33,7 @@ mod deployed;
 pub mod image;
 pub mod install;
 pub mod interrupt;
+pub mod ipmi;
 pub mod kubernetes;
 pub mod lab;
 pub mod leftovers;

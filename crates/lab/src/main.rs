@@ -9,7 +9,7 @@ use anyhow::{Context, Result, anyhow, bail};
 use clap::{Parser, Subcommand, ValueEnum};
 use palisade_lab::lab::{Lab, Programs, Shape};
 use palisade_lab::machine::Machine;
-use palisade_lab::measure::{By, Fault};
+use palisade_lab::measure::{By, Device, Fault};
 use palisade_lab::run::Run;
 use palisade_lab::surroundings::TROUBLES;
 use palisade_lab::trial::Choice;
@@ -93,8 +93,11 @@ enum Command {
         /// By what that is noticed
         #[arg(long, value_enum, default_value_t = By::Lease)]
         by: By,
+        /// By what it is switched off
+        #[arg(long, value_enum, default_value_t = Device::Redfish)]
+        device: Device,
         /// Without Palisade: what Kubernetes does by itself
-        #[arg(long, conflicts_with_all = ["runs", "fault", "by"])]
+        #[arg(long, conflicts_with_all = ["runs", "fault", "by", "device"])]
         alone: bool,
         #[command(flatten)]
         programs: Built,
@@ -102,6 +105,9 @@ enum Command {
     /// Serve the BMCs of a lab (a lab calls this itself)
     #[command(hide = true)]
     Bmcs { number: u8 },
+    /// Look at the power of a machine, or switch it, for the IPMI side of its BMC (which calls this)
+    #[command(hide = true)]
+    Chassis { number: u8, machine: String, words: Vec<String> },
 }
 
 /// Where our programs are; left out: beside this one.
@@ -148,8 +154,12 @@ async fn main() -> Result<ExitCode> {
                 return Ok(ExitCode::FAILURE);
             }
         }
-        Command::Measure { runs, fault, by, alone, programs } => {
-            measured(programs.found()?, (!alone).then_some((fault, by, runs))).await?;
+        Command::Measure { runs, fault, by, device, alone, programs } => {
+            measured(programs.found()?, (!alone).then_some((fault, by, device, runs))).await?;
+        }
+        Command::Chassis { number, machine, words } => {
+            let lab = Lab::open(Run::numbered(number)?)?;
+            print!("{}", bmc::Bmc::of(lab.run(), lab.machine(&machine)?).chassis(&words)?);
         }
         Command::Bmcs { number } => {
             let lab = Lab::open(Run::numbered(number)?)?;
@@ -244,13 +254,15 @@ fn chosen(only: &[String], all: bool) -> Result<Choice> {
 }
 
 /// Measures on a lab of its own, which is gone afterwards.
-async fn measured(programs: Programs, how: Option<(Fault, By, u32)>) -> Result<()> {
+async fn measured(programs: Programs, how: Option<(Fault, By, Device, u32)>) -> Result<()> {
     let mut tell = |what: &str| println!("{what}");
     let lab = Lab::new(Shape { machines: 4, zones: 1 }, programs, &mut tell)?;
     let measure = async {
         lab.raise(&mut tell).await?;
         match how {
-            Some((fault, by, runs)) => measure::show(&measure::failovers(&lab, fault, by, runs).await?),
+            Some((fault, by, device, runs)) => {
+                measure::show(&measure::failovers(&lab, fault, by, device, runs).await?);
+            }
             None => println!("{}", measure::alone(&lab).await?),
         }
         Ok(())

@@ -6,8 +6,10 @@ use anyhow::{Result, anyhow, bail};
 use palisade_scenarios::failover::{Split, failover, table};
 use palisade_scenarios::look::Look;
 use palisade_scenarios::stories::{FIRST, database, database_alone, things};
-use palisade_scenarios::world::{Kind, Link, World};
+use palisade_scenarios::world::{Kind, Link, Told, World};
+use serde_json::json;
 
+use crate::install::CONFIGURED;
 use crate::lab::Lab;
 use crate::world::LabWorld;
 
@@ -32,13 +34,54 @@ pub enum By {
     Ready,
 }
 
+/// By what it is switched off.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum Device {
+    /// The native driver of Redfish.
+    Redfish,
+    /// The native driver of IPMI.
+    Ipmi,
+    /// `fence_ipmilan` in a Job, read back by the native driver of IPMI.
+    Agent,
+    /// `fence_ipmilan` in a Job, read back by itself.
+    AgentAlone,
+}
+
+impl Device {
+    /// Has the nodes of a fresh lab switched off by this.
+    async fn configure(self, world: &mut LabWorld) -> Told {
+        if self == Self::Redfish {
+            return Ok(());
+        }
+        let login = json!({ "name": "bmc-{node}", "keys": { "username": "username", "password": "password" } });
+        let spec = json!({
+            "native": { "driver": "ipmi" }, "parameters": { "cipher": "3" }, "secretRef": login,
+            "timeout": "10s", "proves": { "class": "Power" },
+        });
+        world.create(Kind::Template, json!({ "metadata": { "name": "ipmi" }, "spec": spec })).await?;
+        let mut spec = json!({
+            "agent": { "name": "fence_ipmilan" }, "parameters": { "lanplus": "1", "cipher": "3" }, "secretRef": login,
+            "timeout": "40s", "proves": { "class": "Power", "hibernation": "Impossible" },
+        });
+        if self == Self::Agent {
+            spec["readBack"] = json!({ "template": "ipmi" });
+        }
+        world.create(Kind::Template, json!({ "metadata": { "name": "agent" }, "spec": spec })).await?;
+        let config = world.get(Kind::Config, CONFIGURED[1]).unwrap_or_default();
+        let mut levels = config["spec"]["powerManagement"]["levels"].clone();
+        levels[0]["methods"][0]["template"] = json!(if self == Self::Ipmi { "ipmi" } else { "agent" });
+        world.patch(Kind::Config, CONFIGURED[1], json!({ "spec": { "powerManagement": { "levels": levels } } })).await
+    }
+}
+
 /// Fails a node under a database so many times, and says how long each part took.
-pub async fn failovers(lab: &Lab, fault: Fault, by: By, runs: u32) -> Result<Vec<Split>> {
+pub async fn failovers(lab: &Lab, fault: Fault, by: By, device: Device, runs: u32) -> Result<Vec<Split>> {
     let mut world = LabWorld::over(lab).await?;
     let mut splits = Vec::new();
     for run in 1..=runs {
         let bites = world.two_writers().len();
         world.fresh(FIRST).await?;
+        device.configure(&mut world).await.map_err(told)?;
         if by == By::Ready {
             world.create(Kind::Remedy, things::ready_only()).await.map_err(told)?;
         }

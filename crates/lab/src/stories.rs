@@ -32,6 +32,8 @@ pub const TOLD: &[&str] = &[
     "remedy_of_its_own",
     "policy_comes_back",
     "history_is_not_kept_for_ever",
+    "drained_before_it_is_switched_off",
+    "agent_alone",
 ];
 
 /// Told by nobody here, for want of what they need: machines that hibernate, a link to the storage that can be cut, an admission

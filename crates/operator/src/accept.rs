@@ -1,6 +1,7 @@
 //! Accept: FenceConfigs, FenceTemplates, NodeRemedies and the FencePolicy say in their own status whether they can be used.
 //!
-//! What cannot even be read as an object of its kind is told here too, by the same condition.
+//! FenceTemplates also say how their devices are, as far as the checks know: one writer for all conditions of an object, so that none
+//! is lost. What cannot even be read as an object of its kind is told here too, by the same condition.
 
 use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -9,11 +10,13 @@ use jiff::Timestamp;
 use k8s_openapi::api::core::v1::ObjectReference;
 use kube::api::{Api, ApiResource, DynamicObject, ObjectMeta, Patch, PatchParams};
 use palisade_api::conditions::{
-    ACCEPTED, Condition, LEDGER_READY, NOT_CARRIED_OUT, NOT_UNDERSTOOD, NOT_USABLE, OBSERVING, Truth,
+    ACCEPTED, Condition, DEVICES_HEALTHY, LEDGER_READY, NOT_CARRIED_OUT, NOT_UNDERSTOOD, NOT_USABLE, OBSERVING, Truth,
 };
+use palisade_api::template::FenceTemplateStatus;
 use palisade_api::{FenceConfig, FencePolicy, FenceTemplate, NodeRemedy};
 use palisade_core::ident::Uid;
 use palisade_core::pace::pause;
+use palisade_core::preflight::{Health, How};
 use palisade_core::resolve::accept::{Standing, acceptance};
 use palisade_core::resolve::policy;
 use palisade_core::time::{Span, Tick};
@@ -24,6 +27,7 @@ use crate::effects::ledger_of;
 use crate::events::{self, Tone};
 use crate::leader::Hold;
 use crate::news::{News, NotUnderstood};
+use crate::preflight::Words;
 use crate::said::brief;
 use crate::view::View;
 
@@ -55,14 +59,15 @@ impl Accept {
     }
 
     /// What has to be said that is not said yet.
-    pub(crate) fn words(&self, view: &View, observes: bool, now: Timestamp) -> Vec<Word> {
+    pub(crate) fn words(&self, view: &View, observes: bool, devices: &Words, now: Timestamp) -> Vec<Word> {
         let bad = self.bad.values().filter_map(|bad| not_understood(bad, now));
-        words(view, observes, now).into_iter().chain(bad).collect()
+        words(view, observes, devices, now).into_iter().chain(bad).collect()
     }
 
     /// Whether it is time to look; if so, that is noted. `observes`: whether we see enough of the cluster to judge others.
-    pub(crate) fn is_due(&mut self, view: &View, observes: bool, now: Tick) -> bool {
-        let there = fingerprint(view, observes);
+    /// `devices`: another number, if there is something else to be said of devices.
+    pub(crate) fn is_due(&mut self, view: &View, observes: bool, devices: u64, now: Tick) -> bool {
+        let there = fingerprint(view, observes, devices);
         if there != self.known {
             (self.known, self.changed) = (there, Some(now));
         }
@@ -94,7 +99,7 @@ impl Accept {
 }
 
 /// Changes with everything that is looked at, but for the labels of nodes; not with what we write ourselves.
-fn fingerprint(view: &View, observes: bool) -> u64 {
+fn fingerprint(view: &View, observes: bool, devices: u64) -> u64 {
     let mut hash = DefaultHasher::new();
     let mut take = |meta: &ObjectMeta| (&meta.uid, meta.generation).hash(&mut hash);
     view.configs.values().for_each(|one| take(&one.metadata));
@@ -103,7 +108,7 @@ fn fingerprint(view: &View, observes: bool) -> u64 {
     view.policy.iter().for_each(|one| take(&one.metadata));
     let built_for = |policy: &FencePolicy| policy.status.as_ref().and_then(|status| status.policy_uid.clone());
     let ledger = view.policy.as_ref().is_some_and(|policy| built_for(policy) == policy.metadata.uid);
-    (view.nodes().len(), ledger, observes).hash(&mut hash);
+    (view.nodes().len(), ledger, observes, devices).hash(&mut hash);
     hash.finish()
 }
 
@@ -120,7 +125,7 @@ pub(crate) struct Word {
 type Told = (Tone, String, String);
 
 /// What has to be said of everything that is understood.
-fn words(view: &View, observes: bool, now: Timestamp) -> Vec<Word> {
+fn words(view: &View, observes: bool, devices: &Words, now: Timestamp) -> Vec<Word> {
     let nodes = view.nodes().iter().filter_map(|(node, track)| Some((node, &track.facts.as_ref()?.labels))).collect();
     let configs = view.configs.iter().map(|(name, one)| (name.as_str(), &one.spec)).collect();
     let templates = view.templates.iter().map(|(name, one)| (name.as_str(), &one.spec)).collect();
@@ -130,25 +135,27 @@ fn words(view: &View, observes: bool, now: Timestamp) -> Vec<Word> {
     for (name, accepted) in &all.configs {
         let Some(object) = view.configs.get(*name) else { continue };
         let status = object.status.clone().unwrap_or_default();
-        let nodes = Some((status.nodes, accepted.nodes));
+        let nodes = vec![Count { field: "nodes", said: status.nodes, there: accepted.nodes }];
         words.extend(word(object, &status.conditions, vec![Wanted::accepted(&accepted.standing)], nodes, now));
     }
     for (name, accepted) in &all.templates {
         let Some(object) = view.templates.get(*name) else { continue };
-        let known = object.status.clone().unwrap_or_default().conditions;
-        words.extend(word(object, &known, vec![Wanted::accepted(&accepted.standing)], None, now));
+        let status = object.status.clone().unwrap_or_default();
+        let (healthy, counts) = devices_healthy(object, &status, devices);
+        let wanted = [Some(Wanted::accepted(&accepted.standing)), healthy].into_iter().flatten().collect();
+        words.extend(word(object, &status.conditions, wanted, counts, now));
     }
     for (name, accepted) in &all.remedies {
         let Some(object) = view.remedies.get(*name) else { continue };
         let status = object.status.clone().unwrap_or_default();
-        let nodes = Some((status.nodes, accepted.nodes));
+        let nodes = vec![Count { field: "nodes", said: status.nodes, there: accepted.nodes }];
         words.extend(word(object, &status.conditions, vec![Wanted::accepted(&accepted.standing)], nodes, now));
     }
     if let Some(object) = &view.policy {
         let problem = policy(Uid::default(), &object.spec).err().map(|why| why.to_string());
         let known = object.status.clone().unwrap_or_default().conditions;
         let accepted = Wanted::accepted(&Standing::of(problem));
-        words.extend(word(object, &known, vec![accepted, ledger_ready(object), observing(observes)], None, now));
+        words.extend(word(object, &known, vec![accepted, ledger_ready(object), observing(observes)], vec![], now));
     }
     words
 }
@@ -160,7 +167,7 @@ fn ledger_ready(policy: &FencePolicy) -> Wanted {
             (false, "LedgerMissing", "nothing is admitted until the ledger is built from the NodeFences that are there")
         }
     };
-    Wanted { type_: LEDGER_READY, holds, reason, message: message.to_owned() }
+    Wanted { type_: LEDGER_READY, status: truth(holds), reason, message: message.to_owned() }
 }
 
 fn observing(observes: bool) -> Wanted {
@@ -169,13 +176,72 @@ fn observing(observes: bool) -> Wanted {
     } else {
         ("Settling", "this replica has not watched for long enough, or was blind a moment ago: nothing is admitted yet")
     };
-    Wanted { type_: OBSERVING, holds: observes, reason, message: message.to_owned() }
+    Wanted { type_: OBSERVING, status: truth(observes), reason, message: message.to_owned() }
+}
+
+/// What a template says of its devices, and of how many nodes; nothing if nobody knows more than it says already.
+fn devices_healthy(
+    template: &FenceTemplate,
+    said: &FenceTemplateStatus,
+    devices: &Words,
+) -> (Option<Wanted>, Vec<Count>) {
+    let wanted = |status, reason, message: String| {
+        Some(Wanted { type_: DEVICES_HEALTHY, status, reason, message: message.chars().take(LONGEST).collect() })
+    };
+    let unknown = |reason, message: &str| wanted(Truth::Unknown, reason, message.to_owned());
+    let name = template.metadata.name.as_deref().unwrap_or_default();
+    let health = match How::of(&template.spec) {
+        How::NoDevice => return (None, vec![]),
+        How::InAJob => return (unknown("RunsInAJob", "not checked: runs in a Job"), counts(said, 0, 0)),
+        How::NotWanted => {
+            return (unknown("NotWanted", "not checked: checkInterval is 0s"), counts(said, 0, 0));
+        }
+        How::Asked if devices.version == 0 => return (None, vec![]),
+        How::Asked => devices.health.get(name),
+    };
+    match health {
+        None => (unknown("NotUsed", "no node is fenced by it, so there is nothing to check"), counts(said, 0, 0)),
+        Some(Health::Pending) => {
+            // What the leader before found out stands until we know better, unless it was about another spec.
+            let same = |known: &Condition| {
+                known.type_ == DEVICES_HEALTHY
+                    && known.status != Truth::Unknown
+                    && known.observed_generation == template.metadata.generation
+            };
+            if said.conditions.iter().any(same) {
+                return (None, vec![]);
+            }
+            (unknown("NotCheckedYet", "not every device has been checked yet"), vec![])
+        }
+        Some(Health::Healthy { nodes }) => (wanted(Truth::True, "AllGood", String::new()), counts(said, *nodes, 0)),
+        Some(Health::Failing { checked, failing, reason, message }) => {
+            (wanted(Truth::False, *reason, message.clone()), counts(said, *checked, *failing))
+        }
+    }
+}
+
+fn counts(said: &FenceTemplateStatus, checked: u32, failing: u32) -> Vec<Count> {
+    vec![
+        Count { field: "checked", said: said.checked, there: checked },
+        Count { field: "failing", said: said.failing, there: failing },
+    ]
+}
+
+/// A number in the status of an object: what it says, and what it should.
+struct Count {
+    field: &'static str,
+    said: u32,
+    there: u32,
+}
+
+const fn truth(holds: bool) -> Truth {
+    if holds { Truth::True } else { Truth::False }
 }
 
 /// One condition as it should be.
 struct Wanted {
     type_: &'static str,
-    holds: bool,
+    status: Truth,
     reason: &'static str,
     message: String,
 }
@@ -187,16 +253,15 @@ impl Wanted {
             Standing::NotUsable(problem) => (false, NOT_USABLE, problem.as_str()),
             Standing::InPart(parts) => (false, NOT_CARRIED_OUT, parts.as_str()),
         };
-        Self { type_: ACCEPTED, holds, reason, message: message.chars().take(LONGEST).collect() }
+        Self { type_: ACCEPTED, status: truth(holds), reason, message: message.chars().take(LONGEST).collect() }
     }
 
     /// The condition, which keeps its time for as long as its status stays.
     fn beside(self, known: &[Condition], generation: Option<i64>, now: Timestamp) -> Condition {
-        let status = if self.holds { Truth::True } else { Truth::False };
-        let before = known.iter().find(|known| known.type_ == self.type_ && known.status == status);
+        let before = known.iter().find(|known| known.type_ == self.type_ && known.status == self.status);
         Condition {
             type_: self.type_.to_owned(),
-            status,
+            status: self.status,
             observed_generation: generation,
             last_transition_time: before.map_or(now, |known| known.last_transition_time),
             reason: self.reason.to_owned(),
@@ -205,17 +270,17 @@ impl Wanted {
     }
 }
 
-/// What is to be said of one object, if it does not say so already. `nodes`: how many its status counts, and how many there are.
+/// What is to be said of one object, if it does not say so already.
 fn word<K: kube::Resource<DynamicType = ()>>(
     object: &K,
     known: &[Condition],
     wanted: Vec<Wanted>,
-    nodes: Option<(u32, u32)>,
+    counts: Vec<Count>,
     now: Timestamp,
 ) -> Option<Word> {
     let generation = object.meta().generation;
     let next: Vec<Condition> = wanted.into_iter().map(|wanted| wanted.beside(known, generation, now)).collect();
-    let counted = nodes.is_none_or(|(counts, there)| counts == there);
+    let counted = counts.iter().all(|count| count.said == count.there);
     if counted && next.iter().all(|next| known.contains(next)) {
         return None;
     }
@@ -223,8 +288,8 @@ fn word<K: kube::Resource<DynamicType = ()>>(
     let others = known.iter().filter(|one| next.iter().all(|next| next.type_ != one.type_)).cloned();
     let all: Vec<Condition> = others.chain(next.iter().cloned()).collect();
     let mut status = json!({ "observedGeneration": generation, "conditions": all });
-    if let Some((_, there)) = nodes {
-        status["nodes"] = there.into();
+    for count in counts {
+        status[count.field] = count.there.into();
     }
     Some(Word { about: object.object_ref(&()), status, told })
 }

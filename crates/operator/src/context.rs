@@ -27,8 +27,19 @@ pub struct Context {
     pub devices: Arc<dyn Devices>,
     /// The way to nodes.
     pub probe: Arc<dyn Probe>,
+    /// What the pods run that call fence agents.
+    pub act: Act,
     /// What is counted, for whoever asks.
     pub metrics: Metrics,
+}
+
+/// What the pods run that call fence agents: `palisade act`, with the agents beside it.
+#[derive(Clone, Debug, Default)]
+pub struct Act {
+    /// The image; none: no agent can be called.
+    pub image: Option<String>,
+    /// When it is pulled: Always, IfNotPresent or Never.
+    pub pull: String,
 }
 
 /// Finds the driver that speaks to a device.

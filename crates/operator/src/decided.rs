@@ -68,6 +68,7 @@ fn about(effect: &Effect) -> String {
     match effect {
         Effect::Record { why, .. } => why.brief(),
         Effect::TakeSlot { grant } | Effect::GiveSlotBack { grant } => format!("slot {grant}"),
+        Effect::EndJobs(calls) => format!("{} Jobs", calls.len()),
         Effect::CallDevice(call) => format!("{:?} by {}", call.action, call.method),
         Effect::ReadBack(read) => {
             let methods: Vec<String> = read.plugs.iter().map(|(method, _)| method.to_string()).collect();
@@ -104,6 +105,7 @@ pub(crate) fn came(node: &NodeName, outcome: &Outcome) {
         Outcome::Ledger(LedgerSeen::Absent) => ("ledger", "no slot of ours".to_owned()),
         Outcome::Ledger(LedgerSeen::Present { grant }) => ("ledger", format!("slot {grant} is ours")),
         Outcome::NoSlot(why) => ("ledger", format!("no free slot: {why}")),
+        Outcome::JobsOver(over) => ("Jobs", format!("{} are over", over.len())),
         Outcome::Listed(seen) => ("list", format!("{} pods, {} attachments", seen.pods.len(), seen.attachments.len())),
         Outcome::RecordLost(Some(_)) => ("record", "another than ours stands there".to_owned()),
         Outcome::RecordLost(None) => ("record", "the fence is gone".to_owned()),

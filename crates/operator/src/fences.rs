@@ -10,13 +10,14 @@ use std::sync::Arc;
 
 use kube::ResourceExt;
 use palisade_api::NodeFence;
+use palisade_api::request::ActionOutcome;
 use palisade_core::detect::sight::Sight;
 use palisade_core::durable;
 use palisade_core::effect::Effect;
 use palisade_core::fence::{Fence, Slot};
 use palisade_core::ident::{BootId, NodeName, Uid};
 use palisade_core::observe::{
-    Admin, CallAnswer, Confirmation, LedgerSeen, Memory, NodeRead, NodeSeen, Observations, ReadAnswer, Vetted,
+    Admin, CallAnswer, CallId, Confirmation, LedgerSeen, Memory, NodeRead, NodeSeen, Observations, ReadAnswer, Vetted,
 };
 use palisade_core::pace::{Pace, pause};
 use palisade_core::policy::ReleasePolicy;
@@ -67,6 +68,11 @@ pub(crate) struct Live {
     pub(crate) listing: Option<Arc<Listing>>,
     listed_at: Tick,
     calls: Vec<CallAnswer>,
+    jobs_over: BTreeSet<CallId>,
+    /// What methods did, that is not on record yet.
+    pub(crate) actions: Vec<ActionOutcome>,
+    /// How many of these are being written.
+    writing_actions: usize,
     reads: Vec<ReadAnswer>,
     /// Where the fence will stand when what this process is writing has gone through.
     writing: Option<Place>,
@@ -115,6 +121,9 @@ impl Live {
             listing: None,
             listed_at: now,
             calls: Vec::new(),
+            jobs_over: BTreeSet::new(),
+            actions: Vec::new(),
+            writing_actions: 0,
             reads: Vec::new(),
             writing: None,
             pace: Pace::default(),
@@ -205,6 +214,7 @@ impl Live {
         decision.effects = paced.go;
         decided::fence(&self.state.fence, &decision);
         self.writing = records.then(|| place(&next.fence));
+        self.writing_actions = self.actions.len();
         // A record becomes the state only when its write went through.
         self.state = if records { State { fence: self.state.fence.clone(), memory: next.memory } } else { next };
         self.waits_for(decision.waits.as_ref(), around.closed, now);
@@ -269,6 +279,7 @@ impl Live {
             volumes: listing.map(|listing| listing.volumes.clone()).unwrap_or_default(),
             attachments: listing.map(|listing| listing.attachments.clone()),
             calls: self.calls.clone(),
+            jobs_over: self.jobs_over.clone(),
             reads: self.reads.clone(),
             unpublished: BTreeSet::new(),
             released_lately: 0,
@@ -291,7 +302,11 @@ impl Live {
     }
 
     /// A device call was answered.
-    pub(crate) fn called(&mut self, answer: CallAnswer) {
+    pub(crate) fn called(&mut self, answer: CallAnswer, action: Option<ActionOutcome>, job_over: bool) {
+        self.actions.extend(action);
+        if job_over {
+            self.jobs_over.insert(answer.call);
+        }
         self.calls.retain(|known| known.call != answer.call);
         self.calls.push(answer);
         // Older ones can never count again.
@@ -315,6 +330,8 @@ impl Live {
             match outcome {
                 Outcome::Recorded(object) => {
                     self.refused = 0;
+                    self.actions.drain(..self.writing_actions.min(self.actions.len()));
+                    self.writing_actions = 0;
                     self.take_answer(&object)?;
                 }
                 Outcome::RecordLost(Some(object)) if object.uid() == self.object.uid() => {
@@ -336,6 +353,7 @@ impl Live {
                 Outcome::Node(read, facts) => {
                     self.node_read = facts.map(|_| read);
                 }
+                Outcome::JobsOver(over) => self.jobs_over.extend(over),
                 Outcome::Listed(listing) => {
                     self.listing = Some(listing);
                     self.listed_at = now;

@@ -12,6 +12,8 @@
 //! | `plans` | how each node is fenced |
 //! | `accept` | what configs, templates and remedies say of themselves |
 //! | `effects`, `executor` | what was decided, carried out: API requests, devices |
+//! | `preflight` | devices that are asked before they are needed |
+//! | `secrets` | what only devices may know |
 //! | `leader` | which replica acts |
 //! | `probe`, `native` | how kubelets and devices are reached outside of a simulation |
 //! | `rights`, `forbidden` | what the operator has to be allowed, and what is said when it is not |
@@ -23,6 +25,7 @@
 mod accept;
 mod agenda;
 mod asking;
+mod belongs;
 mod beside;
 mod bookkeeping;
 mod clock;
@@ -42,18 +45,20 @@ mod metrics;
 mod native;
 mod news;
 mod plans;
+mod preflight;
 mod probe;
 mod requests;
 pub mod rights;
 mod run;
 mod said;
+mod secrets;
 mod snapshot;
 mod view;
 mod watch;
 mod workload;
 
 pub use clock::Clock;
-pub use context::{Context, Devices, NoProbe, Probe};
+pub use context::{Act, Context, Devices, NoProbe, Probe};
 pub use metrics::Metrics;
 pub use native::Native;
 pub use probe::KubeletPort;

@@ -2,6 +2,7 @@
 
 use palisade_core::ident::NodeName;
 use palisade_core::observe::{CallAnswer, ReadAnswer};
+use palisade_core::preflight::{Answer, Key};
 use palisade_core::snapshot::{WitnessKind, WitnessWord, WorkloadView};
 
 use crate::effects::Outcome;
@@ -36,6 +37,8 @@ pub(crate) enum News {
         answer: CallAnswer,
         /// In words, for people.
         told: String,
+        /// It was made by a Job, and that is over.
+        job_over: bool,
     },
     /// A series of reads was answered.
     Read {
@@ -54,6 +57,13 @@ pub(crate) enum News {
         kind: WitnessKind,
         /// What it said.
         word: WitnessWord,
+    },
+    /// A device was asked before anybody needs it.
+    Checked {
+        /// Which.
+        key: Key,
+        /// What came of it.
+        answer: Answer,
     },
     /// What was decided for requests was done.
     Requests(RequestOutcome),
@@ -98,6 +108,7 @@ impl News {
             | Self::Called { .. }
             | Self::Read { .. }
             | Self::Witness { .. }
+            | Self::Checked { .. }
             | Self::NoPolicyMade
             | Self::Kept => false,
         }

@@ -46,6 +46,16 @@ impl Plans {
         self.made.retain(|node, _| view.nodes().contains_key(node));
     }
 
+    /// What the executor needs to reach this node's devices, for whoever asks now and then: thousands of plans that nobody needs
+    /// otherwise are not kept for that. Nothing if the node cannot be fenced.
+    pub(crate) fn calls_of(&self, node: &NodeName, view: &View) -> Option<Arc<BTreeMap<MethodName, Call>>> {
+        let labels = &view.node(node)?.facts.as_ref()?.labels;
+        if let Some((_, made)) = self.made.get(node).filter(|(from, _)| from.labels == *labels) {
+            return made.as_ref().ok().map(|plan| Arc::clone(&plan.calls));
+        }
+        make(node, labels, false, view).ok().map(|plan| Arc::clone(&plan.calls))
+    }
+
     /// How this node is fenced.
     pub(crate) fn of(&mut self, node: &NodeName, view: &View) -> Made {
         let none = BTreeMap::new();

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use kube::ResourceExt;
 use kube::api::{Api, DeleteParams, ObjectMeta, Patch, PatchParams, PostParams, Preconditions};
-use palisade_api::fence::{End, FencePhase, NodeFenceSpec, RequestRef};
+use palisade_api::fence::{End, FencePhase, NodeFenceSpec, ReleaseRecord, ReleaseState, RequestRef};
 use palisade_api::request::{NodeFencingRequestSpec, Operation};
 use palisade_api::{NodeFence, NodeFencingRequest, names};
 use palisade_core::detect::Evidence;
@@ -231,19 +231,15 @@ pub(crate) fn evidence(object: &NodeFencingRequest, node: &NodeName, view: &View
     Evidence::Asked { done: step_done(view.fences.get(node).filter(names)) }
 }
 
-/// What was asked for has been done once the fence is past cutting off.
+/// What was asked for has been done once the fence is past cutting off; where the power step was asked for, once it was taken. (A
+/// config may have none: then the fence goes on without it, and so does this.)
 fn step_done(fence: Option<&NodeFence>) -> bool {
-    let phase = fence.and_then(|fence| fence.status.as_ref()).map(|status| status.phase);
-    matches!(
-        phase,
-        Some(
-            FencePhase::Isolated
-                | FencePhase::PoweringOn
-                | FencePhase::Returning
-                | FencePhase::Recovering
-                | FencePhase::Final
-        )
-    )
+    let Some((fence, status)) = fence.and_then(|fence| Some((fence, fence.status.as_ref()?))) else { return false };
+    match status.phase {
+        FencePhase::New | FencePhase::Isolating | FencePhase::PoweringOff | FencePhase::Failed => false,
+        FencePhase::Isolated => status.power_sent || !fence.spec.power_step,
+        FencePhase::PoweringOn | FencePhase::Returning | FencePhase::Recovering | FencePhase::Final => true,
+    }
 }
 
 /// Only a request that waits is vetted, which is a look at every node; the others never ask.
@@ -367,7 +363,7 @@ async fn one(
             out.read = Some((NodeName::new(node), found.map(Box::new)));
         }
         RequestEffect::WriteStatus(said) => {
-            let written = write_status(&requests, object, said, context).await?;
+            let written = write_status(&requests, decided, said, context).await?;
             out.written = Some(Box::new(written));
         }
         RequestEffect::Delete { uid, resource_version } => {
@@ -386,16 +382,23 @@ async fn one(
 
 async fn write_status(
     requests: &Api<NodeFencingRequest>,
-    object: &NodeFencingRequest,
+    decided: &Decided,
     said: &RequestStatus,
     context: &Context,
 ) -> kube::Result<NodeFencingRequest> {
+    let object = &decided.object;
     let mut next = object.clone();
     next.metadata.resource_version = Some(said.resource_version.to_string());
     let mut status = next.status.take().unwrap_or_default();
     record::write(said, &mut status);
     if status.result.is_some() && status.completed_at.is_none() {
         status.completed_at = Some(context.clock.wall());
+        // The fence goes; what it did stays with whoever asked.
+        if let Some(fence) = decided.fence.as_ref().and_then(|fence| fence.status.as_ref()) {
+            status.actions.clone_from(&fence.actions);
+            let gone = |release: &&ReleaseRecord| release.state >= ReleaseState::Removed;
+            status.released_pods = u32::try_from(fence.releases.iter().filter(gone).count()).unwrap_or(u32::MAX);
+        }
     }
     next.status = Some(status);
     requests.replace_status(&object.name_any(), &PostParams::default(), &next).await

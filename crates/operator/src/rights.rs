@@ -70,6 +70,7 @@ pub const ALL: &[Right] = &[
     cluster(OURS, "nodefences/status", &["update"], "effects/record.rs"),
     cluster(OURS, "nodefencingrequests", &["get"], "effects/close.rs"),
     cluster(OURS, "nodefences", &["patch", "delete"], "effects/close.rs"),
+    cluster(CORE, "nodes", &["get", "patch"], "executor/mod.rs"),
     // The budget.
     cluster(OURS, "fencepolicies", &["get"], "effects/ledger.rs"),
     cluster(OURS, "fencepolicies/status", &["update"], "effects/ledger.rs"),
@@ -93,8 +94,13 @@ pub const ALL: &[Right] = &[
     cluster(CORE, "persistentvolumeclaims", &["get"], "effects/pods.rs"),
     cluster(CORE, "persistentvolumes", &["get"], "effects/volumes.rs"),
     cluster("storage.k8s.io", "volumeattachments", &["list", "delete"], "effects/volumes.rs"),
-    // Passwords of devices.
-    own(CORE, "secrets", &["get"], "executor.rs"),
+    // Isolate: passwords of devices; Jobs of agents and of users' pods; what is done to the Node, and the drain of one that lives.
+    own(CORE, "secrets", &["get"], "secrets.rs"),
+    own("batch", "jobs", &["create", "get", "delete"], "executor/job/follow.rs"),
+    cluster(CORE, "pods", &["list"], "executor/job/follow.rs"),
+    cluster(CORE, "nodes", &["get", "patch"], "executor/builtin.rs"),
+    cluster(CORE, "pods", &["list"], "executor/builtin.rs"),
+    cluster(CORE, "pods/eviction", &["create"], "executor/builtin.rs"),
     // Which replica acts. An object that is not there yet cannot be named.
     own("coordination.k8s.io", "leases", &["create"], "leader.rs"),
     Right { name: Some(crate::leader::LEASE), ..own("coordination.k8s.io", "leases", &["get", "update"], "leader.rs") },

@@ -2,6 +2,7 @@
 
 #![forbid(unsafe_code)]
 
+mod act;
 mod crds;
 mod demo;
 mod operator;
@@ -25,6 +26,8 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Command {
+    /// Follow one order with a fence agent, and report: what a pod of the operator's runs
+    Act(act::Options),
     /// Print the custom resource definitions as YAML, for `kubectl apply -f -`
     Crds,
     /// Watch a failover on an embedded cluster, with nothing to install
@@ -37,6 +40,7 @@ enum Command {
 
 fn main() -> anyhow::Result<ExitCode> {
     match Arguments::parse().command {
+        Command::Act(options) => act::run(&options),
         Command::Crds => crds::print(&mut std::io::stdout().lock()).map(|()| ExitCode::SUCCESS),
         Command::Demo(options) => demo::run(&options),
         Command::Operator(options) => operator::run(&options),

@@ -21,6 +21,8 @@ const STORIES: &[&str] = &[
     "two_admins_ask_for_the_same",
     "history_is_not_kept_for_ever",
     "fence_torn_out_with_its_slot",
+    "drained_before_it_is_switched_off",
+    "agent_alone",
     "config_that_makes_no_sense",
     "config_that_deletes_the_node",
     "remedy_of_its_own",

@@ -2,7 +2,10 @@
 
 use futures_util::future::LocalBoxFuture;
 
-use crate::stories::{admin, api, config, crash, device, leader, meddling, partition, power, returns, storm, workload};
+use crate::stories::{
+    admin, agent, api, builtin, config, crash, device, leader, meddling, partition, power, preflight, returns, storm,
+    workload,
+};
 use crate::world::{Needs, Told, World};
 
 /// A story.
@@ -124,6 +127,26 @@ catalogue! {
     meddling::policy_deleted_for_good [4 1] "the policy is deleted"
     meddling::quarantine_taint_removed [4 1] "an admin removes our taint"
     meddling::pod_deleted_by_an_admin [4 1] "an admin deletes the pod"
+    agent::agent_with_native_read_back [4 1] "a fence agent in a Job switches the machine off, and the native driver reads it back"
+    agent::agent_alone [4 1] "a fence agent switches off, and is asked itself how the machine stands"
+    agent::agent_only_says_so [4 1] "a fence agent says success and does nothing: nothing may move"
+    agent::agent_lies_while_the_kubelet_answers [4 1] "a fence agent lies about everything while the kubelet answers"
+    agent::agent_lies_behind_a_partition [4 1] "a fence agent lies about everything, and another device knows better"
+    agent::agent_fails_after_success [4 1] "a fence agent does it and says that it failed"
+    agent::agent_without_a_report [4 1] "a fence agent's pod dies without a word"
+    agent::agent_meets_a_power_cycle [4 1] "somebody else's power cycle looks like off to a fence agent"
+    agent::agent_hangs [4 1] "a fence agent hangs: the next level is tried"
+    agent::image_that_nobody_has [4 1] "the image of the fence agents is on no node: the next level is tried"
+    agent::executor_dies_in_the_middle [4 1] "the node that runs the fence agent dies in the middle of it"
+    agent::executor_without_a_way [4 1] "the node that runs the fence agent cannot reach the device"
+    agent::job_deleted_by_an_admin [4 1] "an admin deletes the Job of a fence"
+    agent::own_pod_that_is_read_back [4 1] "a user's own pod switches off, and a device reads it back"
+    agent::own_pod_alone_proves_nothing [4 1] "a user's own pod says that it is done, and nobody can see it"
+    agent::both_or_else_power [4 1] "network and disk, or else power"
+    builtin::drained_before_it_is_switched_off [4 1] "a healthy node is cordoned and drained before it is switched off"
+    builtin::drain_of_a_dead_node_is_left_out [4 1] "nobody waits for a dead node to be drained"
+    builtin::cordon_of_somebody_else_stays [4 1] "an admin's cordon outlives the fence"
+    builtin::taint_of_ones_own [4 1] "a fence sets a taint of the admin's own choice"
     config::config_that_makes_no_sense [4 1] "a FenceConfig makes no sense"
     config::config_that_deletes_the_node [4 1] "a FenceConfig has the Node deleted when its machine is off"
     config::remedy_of_its_own [4 1] "a NodeRemedy has the control plane's word wait for nothing else"
@@ -133,4 +156,7 @@ catalogue! {
     config::request_ahead_of_its_node [4 1] "a request is seen before its node"
     config::request_from_a_stranger [4 1] "a request comes from a namespace that is not listed"
     config::template_with_a_wrong_address [4 1] "a template leads to no device"
+    preflight::bmc_goes_silent_on_a_healthy_node [4 1] "a BMC goes silent while nobody needs it: that is said at once"
+    preflight::addresses_of_two_nodes_are_swapped [4 1] "two addresses are mixed up: both are found before either node fails"
+    preflight::bmc_says_off_of_a_healthy_node [4 1] "a BMC says off of a machine that runs, while nobody needs it"
 }

@@ -1,5 +1,6 @@
 //! The embedded world: the embedded cluster with Palisade installed in it as on any other.
 
+mod agents;
 mod install;
 mod network;
 mod process;
@@ -14,16 +15,20 @@ use std::time::Duration;
 
 use palisade_cluster::api::{Server, Wire};
 use palisade_cluster::{Cluster, Shape};
-use palisade_operator::{Clock, Context, Metrics, Native};
+use palisade_operator::{Act, Clock, Context, Metrics, Native};
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
+use self::agents::Agents;
 use self::network::Network;
 use self::process::{Process, Strings, ahead};
 use self::reach::{Bmcs, Kubelets};
 use self::sights::Sight;
 use self::watchdog::Watchdog;
 use crate::world::{Look, Needs};
+
+/// The image of the pods that call fence agents.
+pub const ACT_IMAGE: &str = "palisade.example/palisade";
 
 /// The embedded cluster, and the operators that run in it.
 pub struct Embedded {
@@ -32,6 +37,7 @@ pub struct Embedded {
     server: Server,
     network: Network,
     watchdog: Watchdog,
+    agents: Agents,
     replicas: BTreeMap<String, Replica>,
 }
 
@@ -53,7 +59,9 @@ impl Embedded {
         let network = Network::default();
         let server = Server::over(cluster.api().clone(), Arc::new(network.clone()));
         let watchdog = Watchdog::over(&cluster);
-        Self { cluster, server, network, watchdog, replicas: BTreeMap::new() }
+        let agents = Agents::new(cluster.truth().clone());
+        cluster.set_programs(Arc::new(agents.clone()));
+        Self { cluster, server, network, watchdog, agents, replicas: BTreeMap::new() }
     }
 
     /// A world as a story needs it.
@@ -82,13 +90,16 @@ impl Embedded {
     fn start_replica(&mut self, name: &str, node: Option<&str>) {
         let (cluster_clock, strings) = (self.cluster.clock().clone(), Strings::default());
         let its = strings.clone();
+        let bmcs = self.cluster.bmcs();
+        let bmcs = if let Some(node) = node { bmcs.seen_from(node) } else { bmcs };
         let context = Context {
             client: self.server.client(name),
             clock: Clock::new(move || its.wall(cluster_clock.now())),
             identity: name.to_owned(),
             namespace: palisade_api::names::SYSTEM_NAMESPACE.to_owned(),
-            devices: Arc::new(Native::new(Arc::new(Bmcs::new(self.cluster.bmcs())))),
+            devices: Arc::new(Native::new(Arc::new(Bmcs::new(bmcs)))),
             probe: Arc::new(Kubelets::new(self.cluster.truth().clone())),
+            act: Act { image: Some(ACT_IMAGE.to_owned()), pull: "IfNotPresent".to_owned() },
             metrics: Metrics::default(),
         };
         let metrics = context.metrics.clone();

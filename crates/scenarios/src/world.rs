@@ -35,6 +35,8 @@ pub enum Link {
     Storage,
     /// To the other nodes, and from them to its kubelet's port.
     Peers,
+    /// To the network of the BMCs, for what runs on the machine. Its own BMC has a link of its own.
+    Devices,
 }
 
 /// How a BMC behaves.
@@ -56,6 +58,32 @@ pub enum Bmc {
     SaysOff,
     /// It does what it was told after so many seconds, and answers only then.
     Late(u64),
+}
+
+/// How fence agents behave, wherever they run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Agent {
+    /// They do what they say.
+    Honest,
+    /// They say that it was done and do nothing; they read honestly.
+    SaysSuccess,
+    /// They say that it was done, do nothing, and say off whatever is true.
+    LiesWholly,
+    /// They do it, and say that they failed.
+    FailsAfterSuccess,
+    /// They do nothing, say so, and end as if all were well.
+    ErrorTextExitZero,
+    /// They never come to an end.
+    Hangs,
+    /// They do it, and the pod is killed before anybody can report.
+    KilledBySignal,
+    /// Honest, but each call takes so many seconds more.
+    Slow(u64),
+    /// Somebody else's power cycle is under way: they find the machine off and send nothing, and it comes back two seconds after
+    /// they have said so. It happens once; after that they are honest.
+    FlapsWithCycle,
+    /// They do it, and what the pod leaves is no report.
+    WrongReport,
 }
 
 /// The power of a machine, as somebody in front of it sees it.
@@ -91,7 +119,9 @@ pub enum Kind {
     StatefulSet,
     ReplicaSet,
     DaemonSet,
+    Job,
     Event,
+    Secret,
     Definition,
     Policy,
     Config,
@@ -110,9 +140,11 @@ impl Kind {
             Self::Claim => ("", "PersistentVolumeClaim"),
             Self::PersistentVolume => ("", "PersistentVolume"),
             Self::Event => ("", "Event"),
+            Self::Secret => ("", "Secret"),
             Self::StatefulSet => ("apps", "StatefulSet"),
             Self::ReplicaSet => ("apps", "ReplicaSet"),
             Self::DaemonSet => ("apps", "DaemonSet"),
+            Self::Job => ("batch", "Job"),
             Self::Definition => ("apiextensions.k8s.io", "CustomResourceDefinition"),
             Self::Policy => (palisade_api::names::GROUP, "FencePolicy"),
             Self::Config => (palisade_api::names::GROUP, "FenceConfig"),
@@ -127,7 +159,7 @@ impl Kind {
     pub const fn home(self) -> &'static str {
         match self {
             Self::Pod | Self::Claim | Self::StatefulSet | Self::ReplicaSet | Self::DaemonSet | Self::Event => "default",
-            Self::Request => palisade_api::names::SYSTEM_NAMESPACE,
+            Self::Request | Self::Job | Self::Secret => palisade_api::names::SYSTEM_NAMESPACE,
             Self::Node
             | Self::PersistentVolume
             | Self::Definition
@@ -174,6 +206,8 @@ pub trait World: Look {
     async fn kubelet_restart(&mut self, node: &str) -> Told;
     /// A BMC behaves like this from now on.
     async fn bmc(&mut self, node: &str, behaves: Bmc) -> Told;
+    /// Fence agents behave like this from now on.
+    async fn agent(&mut self, behaves: Agent) -> Told;
     /// The API server is gone, for everybody.
     async fn api_down(&mut self) -> Told;
     /// The API server is back.

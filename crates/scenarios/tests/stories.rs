@@ -171,6 +171,26 @@ stories! {
     policy_deleted_for_good
     quarantine_taint_removed
     pod_deleted_by_an_admin
+    agent_with_native_read_back
+    agent_alone
+    agent_only_says_so
+    agent_lies_while_the_kubelet_answers
+    agent_lies_behind_a_partition
+    agent_fails_after_success
+    agent_without_a_report
+    agent_meets_a_power_cycle
+    agent_hangs
+    image_that_nobody_has
+    executor_dies_in_the_middle
+    executor_without_a_way
+    job_deleted_by_an_admin
+    own_pod_that_is_read_back
+    own_pod_alone_proves_nothing
+    both_or_else_power
+    drained_before_it_is_switched_off
+    drain_of_a_dead_node_is_left_out
+    cordon_of_somebody_else_stays
+    taint_of_ones_own
     config_that_makes_no_sense
     config_that_deletes_the_node
     remedy_of_its_own
@@ -180,4 +200,7 @@ stories! {
     request_ahead_of_its_node
     request_from_a_stranger
     template_with_a_wrong_address
+    bmc_goes_silent_on_a_healthy_node
+    addresses_of_two_nodes_are_swapped
+    bmc_says_off_of_a_healthy_node
 }

@@ -175,9 +175,46 @@ impl Wire for Lossy {
                     continue;
                 }
                 tokio::time::sleep(latency).await;
+                // What was on its way when the wire went dark does not come through it either.
+                if wire.with(|state| state.dark_until.is_some_and(|until| until > Instant::now())) {
+                    continue;
+                }
                 return if breaks { Delivery::End } else { Delivery::Deliver };
             }
         }
         .boxed()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use palisade_cluster::api::Actor;
+    use palisade_cluster::api::wire::Guard;
+
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn nothing_comes_through_a_dark_wire() {
+        let wire = Lossy::new(1, Losses::default());
+        wire.lag(Kind::NODE, Duration::from_secs(13));
+        let watch = Call {
+            actor: Actor::new("palisade-0"),
+            verb: Verb::Watch,
+            kind: Some(Kind::NODE),
+            key: None,
+            subresource: String::new(),
+            guard: Guard::default(),
+        };
+        let at = wire.with(|state| state.now());
+        let event = wire.deliver(&watch, &Notice { revision: 1, key: None, at });
+        let begun = Instant::now();
+        let darkness = async {
+            tokio::time::sleep(Duration::from_secs(5)).await;
+            wire.go_dark(Duration::from_secs(25));
+        };
+        // On its way before the wire went dark, and due while it is.
+        let ((), delivery) = futures_util::future::join(darkness, event).await;
+        assert_eq!(delivery, Delivery::Deliver);
+        assert!(begun.elapsed() >= Duration::from_secs(30), "{:?}", begun.elapsed());
     }
 }

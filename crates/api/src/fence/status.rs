@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::{DetachRecord, Incarnation, Proof, ReleaseRecord, SinceMark};
 use crate::{
     conditions::{self, Condition},
+    request::ActionOutcome,
     rules::rule_at,
     schema,
 };
@@ -111,6 +112,9 @@ pub struct NodeFenceStatus {
     /// The value of spec.admin.resume that was acted upon.
     #[schemars(range(min = 0, max = schema::MOST))]
     pub observed_resume: u32,
+    /// What each method did, the latest last.
+    #[schemars(length(max = 64))]
+    pub actions: Vec<ActionOutcome>,
     /// Jobs of this fence that may still run.
     #[schemars(schema_with = "jobs")]
     pub jobs: Vec<String>,
@@ -168,6 +172,7 @@ impl Default for NodeFenceStatus {
             grant: 0,
             incarnation: None,
             observed_resume: 0,
+            actions: Vec::new(),
             jobs: Vec::new(),
             isolations: Vec::new(),
             proofs: Vec::new(),
@@ -216,17 +221,6 @@ pub enum Step {
     PowerManagement,
     /// Let back in.
     Recovery,
-}
-
-impl Step {
-    /// One letter, for the names of Jobs.
-    pub const fn letter(self) -> char {
-        match self {
-            Self::Isolation => 'i',
-            Self::PowerManagement => 'p',
-            Self::Recovery => 'r',
-        }
-    }
 }
 
 /// The states of the flow.

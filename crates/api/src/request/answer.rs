@@ -192,7 +192,8 @@ pub struct ActionOutcome {
     #[serde(default)]
     #[schemars(range(min = 0))]
     pub attempt: u32,
-    /// Succeeded, Failed (the device refused), Unknown (no or no clear answer), or Skipped.
+    /// Succeeded (by its own word; what was seen of it is in the fence's proofs), Failed (it was refused, and nothing was done),
+    /// Unknown (no or no clear answer), or Skipped.
     pub outcome: Outcome,
     /// The end of its output, without secrets.
     #[serde(default, skip_serializing_if = "String::is_empty")]
@@ -206,7 +207,7 @@ pub struct ActionOutcome {
 /// How a method ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum Outcome {
-    /// As wanted, and seen to be so.
+    /// As wanted, by its own word.
     Succeeded,
     /// Refused or wrong.
     Failed,

@@ -81,7 +81,7 @@ impl Store {
         if step == Step::Pending {
             return Ok(Deleted::Marked(old));
         }
-        let held = hold_for_dependents(&mut new, options.propagation);
+        let held = hold_for_dependents(&mut new, options.propagation.or_else(|| by_default(key.kind, &old)));
         if held && step == Step::Ungraceful {
             mark(&mut new, now);
         }
@@ -205,6 +205,12 @@ fn close_namespace(namespace: &mut Value, now: Timestamp) -> Step {
     metadata::set(namespace, "deletionTimestamp", seconds(now));
     namespace["status"]["phase"] = "Terminating".into();
     Step::Content
+}
+
+/// Whoever deletes a Job over `batch/v1` and says nothing about its pods leaves them behind; kubectl does say something.
+fn by_default(kind: Kind, object: &Value) -> Option<Propagation> {
+    let said = metadata::finalizers(object).any(|name| name == ORPHAN || name == FOREGROUND);
+    (kind == Kind::JOB && !said).then_some(Propagation::Orphan)
 }
 
 /// Writes the garbage collector's finalizers as the options say; tells whether any finalizer is there.

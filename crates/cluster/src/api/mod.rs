@@ -30,7 +30,7 @@ mod read;
 mod render;
 mod rules;
 mod schema;
-mod secret;
+pub(crate) mod secret;
 mod subresources;
 mod table;
 mod update;

@@ -14,8 +14,9 @@ pub(super) fn keep_text(secret: &mut Value) {
     }
 }
 
+const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+
 fn base64(bytes: &[u8]) -> String {
-    const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     let mut out = String::new();
     for chunk in bytes.chunks(3) {
         let bits = chunk.iter().fold(0_u32, |bits, byte| bits << 8 | u32::from(*byte)) << (8 * (3 - chunk.len()));
@@ -27,6 +28,22 @@ fn base64(bytes: &[u8]) -> String {
     out
 }
 
+/// The bytes that are written so; nothing if that is not how bytes are written.
+pub(crate) fn bytes(text: &str) -> Option<Vec<u8>> {
+    let letters = text.trim_end_matches('=').as_bytes();
+    let mut out = Vec::new();
+    for chunk in letters.chunks(4) {
+        let mut bits = 0_u32;
+        for byte in chunk {
+            let value = LETTERS.iter().position(|letter| letter == byte)?;
+            bits = bits << 6 | u32::try_from(value).ok()?;
+        }
+        bits <<= 6 * (4 - chunk.len());
+        out.extend_from_slice(&bits.to_be_bytes()[1..chunk.len()]);
+    }
+    Some(out)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -35,6 +52,8 @@ mod tests {
     fn bytes_are_written_in_fours() {
         for (bytes, text) in [("", ""), ("a", "YQ=="), ("ab", "YWI="), ("abc", "YWJj"), ("admin", "YWRtaW4=")] {
             assert_eq!(base64(bytes.as_bytes()), text);
+            assert_eq!(super::bytes(text).unwrap(), bytes.as_bytes());
         }
+        assert_eq!(super::bytes("not base64!"), None);
     }
 }

@@ -143,6 +143,11 @@ impl BmcHandle {
         })
     }
 
+    /// Gives it another login; sessions that are open go on.
+    pub fn set_login(&self, user: &str, password: &str) {
+        self.change(|bmc| (bmc.user, bmc.password) = (user.to_owned(), password.to_owned()));
+    }
+
     fn change(&self, change: impl FnOnce(&mut Bmc)) {
         self.truth.act(|world| world.bmcs.get_mut(&self.node).map(change));
     }

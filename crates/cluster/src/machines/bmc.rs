@@ -14,7 +14,7 @@ use bytes::Bytes;
 use http::{Request, Response};
 
 use super::{
-    machine::{Power, Switch},
+    machine::{Link, Power, Switch},
     redfish,
 };
 use crate::{
@@ -148,6 +148,8 @@ impl World {
 pub struct BmcNetwork {
     truth: Truth,
     clock: Clock,
+    /// The machine from which it is used; nothing means from somewhere safe.
+    from: Option<Name>,
 }
 
 /// No answer came, and none will.
@@ -170,7 +172,13 @@ const NO_ROUTE: Duration = Duration::from_secs(3);
 
 impl BmcNetwork {
     pub(crate) fn new(truth: Truth, clock: Clock) -> Self {
-        Self { truth, clock }
+        Self { truth, clock, from: None }
+    }
+
+    /// The same network for somebody on a machine, with whose link to it they get through or not.
+    #[must_use]
+    pub fn seen_from(self, node: &str) -> Self {
+        Self { from: Some(Name::from(node)), ..self }
     }
 
     /// Asks a BMC. What was sent is on its way, whatever becomes of its sender.
@@ -202,9 +210,11 @@ impl BmcNetwork {
 
     fn find(&self, host: &str) -> Option<(Name, Behaviour)> {
         self.truth.look(|world| {
+            let here = self.from.as_ref().and_then(|from| world.machines.get(from));
+            let cut = here.is_some_and(|machine| !machine.reaches(Link::Devices));
             let (node, bmc) = world.bmcs.iter().find(|(_, bmc)| bmc.host == host)?;
             let fed = world.machines.get(node).is_some_and(|machine| machine.fed);
-            let behaviour = if fed { bmc.behaviour.clone() } else { Behaviour::Unreachable };
+            let behaviour = if fed && !cut { bmc.behaviour.clone() } else { Behaviour::Unreachable };
             Some((Name::clone(node), behaviour))
         })
     }

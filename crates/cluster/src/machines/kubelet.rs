@@ -9,6 +9,7 @@
 //! is attached, backing off from half a second (kubernetes#89313, #106853): that is why pods with volumes start slowly
 //! on real clusters, too.
 
+mod files;
 mod report;
 mod worker;
 
@@ -104,6 +105,8 @@ struct Body {
     hears_api: bool,
     lists_from: Option<u64>,
     running: BTreeSet<Name>,
+    /// What has ended here.
+    ended: Vec<Name>,
 }
 
 impl Actor for Kubelet {
@@ -184,6 +187,7 @@ impl Kubelet {
                 hears_api: machine.reaches(Link::Api) && world.daemon(Daemon::ApiServer) == DaemonState::Running,
                 lists_from: machine.lists_from,
                 running: machine.processes.keys().cloned().collect(),
+                ended: machine.ended.keys().cloned().collect(),
             })
         })
     }
@@ -240,6 +244,9 @@ impl Kubelet {
         }
         for (_, worker) in memory.workers.iter_mut().filter(|(uid, _)| !listed.contains(*uid)) {
             worker.object_is_gone(ctx.now);
+        }
+        if body.ended.iter().any(|uid| !listed.contains(uid)) {
+            ctx.truth.act(|world| world.keep_ended(&self.home.node, &listed));
         }
         // Left over from a life before: nobody wants it, so it ends.
         let orphans = body.running.iter().filter(|uid| !memory.workers.contains_key(*uid));

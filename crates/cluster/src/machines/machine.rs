@@ -8,7 +8,10 @@ use std::{
     time::Duration,
 };
 
-use super::process::{Access, Exit, Process};
+use super::{
+    process::{Access, Exit, Process},
+    program::Ended,
+};
 use crate::truth::{Later, Name, What, World, Writer};
 
 /// The state of a machine's power.
@@ -44,6 +47,8 @@ pub enum Link {
     Storage,
     /// To the other nodes.
     Peers,
+    /// To the network of the BMCs.
+    Devices,
 }
 
 /// How a machine's kubelet is.
@@ -78,6 +83,8 @@ pub struct Machine {
     pub cut: BTreeSet<Link>,
     /// What runs on it, by the UID of the pod.
     pub processes: BTreeMap<Name, Process>,
+    /// What ended on it, by the UID of the pod, for as long as its kubelet hears of the pod. It is on disk.
+    pub ended: BTreeMap<Name, Ended>,
     /// Outlets that feed it; it has power while one of them does. None: it is always fed.
     pub supplies: Vec<(Name, u32)>,
     /// Whether it starts by itself when the feed comes back.
@@ -104,6 +111,7 @@ impl Machine {
             kubelet: KubeletState::Running,
             cut: BTreeSet::new(),
             processes: BTreeMap::new(),
+            ended: BTreeMap::new(),
             supplies: Vec::new(),
             restores: true,
             fed: true,

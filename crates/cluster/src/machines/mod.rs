@@ -4,6 +4,7 @@
 //! |---|---|
 //! | [`machine`] | power, boots and links |
 //! | [`process`] | a pod's process and its writes |
+//! | [`program`] | what a process does besides, from the images of a world |
 //! | [`kubelet`] | what speaks to the API for a machine |
 //! | [`bmc`] | what switches a machine, honest or not |
 //! | [`redfish`] | the words in which a BMC is asked |
@@ -14,4 +15,5 @@ pub mod kubelet;
 pub mod machine;
 pub mod pdu;
 pub mod process;
+pub mod program;
 pub mod redfish;

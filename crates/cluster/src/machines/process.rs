@@ -7,6 +7,7 @@
 
 use std::{collections::BTreeMap, time::Duration};
 
+use super::program::{End, Ended, Which};
 use crate::truth::{Later, Name, What, World, Writer};
 
 /// What a process can do to a volume.
@@ -63,6 +64,12 @@ pub struct Process {
     pub mounts: BTreeMap<Name, Mount>,
     /// Killed, but stuck in a write: it goes as soon as that ends.
     pub doomed: bool,
+    /// Unlike that of any other process.
+    pub run: u64,
+    /// What it has written into its termination log.
+    pub words: String,
+    /// How it ends when it is told to; nothing if it just ends.
+    pub(crate) told: Option<End>,
 }
 
 impl Process {
@@ -84,13 +91,13 @@ pub(crate) enum Signal {
     Kill,
 }
 
-/// What a pod runs.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Program {
+/// How long a pod is at work that does nothing but write.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Stint {
     /// How long it runs by itself; nothing means for ever.
-    pub runs_for: Option<Duration>,
+    pub(crate) runs_for: Option<Duration>,
     /// What it then ends with.
-    pub exit_code: i32,
+    pub(crate) end: End,
 }
 
 /// A pod that is about to run.
@@ -100,26 +107,35 @@ pub(crate) struct Start {
     pub(crate) of: Name,
     /// Volumes, by handle, and whether for reading only.
     pub(crate) volumes: Vec<(Name, bool)>,
-    pub(crate) program: Program,
+    pub(crate) stint: Stint,
+    /// How it ends when it is told to; nothing if it just ends.
+    pub(crate) told: Option<End>,
 }
 
 impl World {
-    pub(crate) fn start_process(&mut self, node: &str, start: Start) {
+    /// Begins a process, and says which it is of all that ever were; nothing if its machine does not run.
+    pub(crate) fn start_process(&mut self, node: &str, start: Start) -> Option<u64> {
         let now = self.now;
         let mut mounts = BTreeMap::new();
         for (volume, read_only) in start.volumes {
             let session = self.storage.new_session();
             mounts.insert(volume, Mount { read_only, session, access: Access::Frozen, held: None });
         }
-        let Some(machine) = self.machines.get_mut(node).filter(|machine| machine.power.runs()) else { return };
-        let process = Process { pod: Name::clone(&start.pod), of: start.of, since: now, mounts, doomed: false };
+        let machine = self.machines.get_mut(node).filter(|machine| machine.power.runs())?;
+        self.runs += 1;
+        let (run, told, words) = (self.runs, start.told, String::new());
+        let pod = Name::clone(&start.pod);
+        let process = Process { pod, of: start.of, since: now, mounts, doomed: false, run, words, told };
+        machine.ended.remove(&start.pod);
         machine.processes.insert(Name::clone(&start.pod), process);
         let node = Name::clone(&machine.name);
         self.touched.insert(Name::clone(&node));
         self.happened(What::Started { node: Name::clone(&node), pod: Name::clone(&start.pod) });
-        if let Some(runs_for) = start.program.runs_for {
-            self.plan(runs_for, Later::Exit { node, pod: start.pod, exit: Exit::Code(start.program.exit_code) });
+        if let Some(runs_for) = start.stint.runs_for {
+            let which = Which { node, pod: start.pod, run };
+            self.plan(runs_for, Later::Program { which, end: start.stint.end });
         }
+        Some(run)
     }
 
     /// Tells a process to end. It takes its time, and one that hangs in a write takes as long as that does.
@@ -149,7 +165,16 @@ impl World {
             }
             return;
         }
-        let Some(process) = machine.processes.remove(pod) else { return };
+        let Some(mut process) = machine.processes.remove(pod) else { return };
+        let exit = match (exit, process.told.take()) {
+            (Exit::Terminated, Some(end)) => {
+                process.words = end.words;
+                Exit::Code(end.code)
+            }
+            (exit, _) => exit,
+        };
+        let words = std::mem::take(&mut process.words);
+        machine.ended.insert(Name::clone(pod), Ended { exit, words });
         let (node, writer) = (Name::clone(&machine.name), machine.writer(&process));
         if let Some(writer) = writer {
             for (volume, mount) in process.mounts {

@@ -1,6 +1,6 @@
 //! Automaton / isolating: the isolation step, level by level.
 
-use super::{Next, Turn, go};
+use super::{Next, Turn, go, jobs};
 use crate::fence::{Fence, IsolationKind, IsolationState, Phase, Run, SinceMark, StepWord};
 use crate::isolate::{RunNext, enter, run_cut_off};
 use crate::observe::{CallId, Memory, NodeSeen};
@@ -53,6 +53,7 @@ pub(super) fn cut_off(
             let isolations = enter(&settled, plan, next, turn.seen);
             Next::Record(Fence { phase: phase(next), isolations, ..settled }, why)
         }
+        RunNext::IntendJob(call, why) => Next::Record(jobs::intended(turn, call), why),
         RunNext::Succeeded(proofs) => isolated(turn, memory, plan, run, step, proofs),
         RunNext::Exhausted(why) => {
             let failed = Phase::Failed { at: step, why: why.clone() };

@@ -9,6 +9,7 @@ mod failed;
 mod finish;
 mod isolated;
 mod isolating;
+mod jobs;
 mod new;
 mod power;
 mod returning;
@@ -278,9 +279,13 @@ pub(crate) fn crossing(turn: &Turn<'_>, memory: &Memory, but: Option<CallId>) ->
         answers.any(|answer| answer.outcome != CallOutcome::Pending)
     };
     let ours = memory.sent.filter(|(call, _)| Some(*call) != but && !over(*call)).map(|(_, at)| at);
-    let until = memory.found.max(ours)? + seen.settings.longest_window;
-    let left = until.since(turn.now);
-    (turn.now < until).then_some(Next::Wait(WaitReason::AwaitingOldDeadline { left }, Some(until)))
+    let until = memory.found.max(ours).map(|at| at + seen.settings.longest_window);
+    if let Some(until) = until.filter(|until| turn.now < *until) {
+        let left = until.since(turn.now);
+        return Some(Next::Wait(WaitReason::AwaitingOldDeadline { left }, Some(until)));
+    }
+    // Only now: before, a Job could still have been made by whoever recorded it.
+    jobs::over(turn, but)
 }
 
 /// The fence in another phase.

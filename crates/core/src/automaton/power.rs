@@ -8,7 +8,7 @@ use super::boots::{self, power_since_mark};
 use super::isolated::lift_out_of_service;
 use super::isolating::{cut_off, fail};
 use super::returning::lift;
-use super::{Next, Turn, crossing, go};
+use super::{Next, Turn, crossing, go, jobs};
 use crate::fence::{Fence, Isolation, IsolationKind, IsolationState, Phase, Run, SinceMark, StepWord};
 use crate::isolate::{RunNext, plugs_behind, read_for, run_restore, unplanned};
 use crate::observe::{CallId, Memory, NodeSeen};
@@ -47,6 +47,7 @@ pub(super) fn powering_on(turn: &Turn<'_>, memory: &mut Memory, run: Run) -> Nex
         RunNext::Do(effects, wait) => Next::Do(effects, wait),
         RunNext::Wait(wait) => Next::Wait(wait, Some(turn.now + seen.settings.send_window)),
         RunNext::Advance(next, why) => Next::Record(go(fence, Phase::PoweringOn(next)), why),
+        RunNext::IntendJob(call, why) => Next::Record(jobs::intended(turn, call), why),
         RunNext::Succeeded(_) => {
             let mut next = go(fence, Phase::Returning);
             next.isolations.retain(|isolation| isolation.kind != IsolationKind::Power);

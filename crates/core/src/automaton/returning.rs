@@ -4,11 +4,11 @@ use super::boots;
 use super::finish::give_slot_back;
 use super::isolated::lift_out_of_service;
 use super::isolating::fail;
-use super::{Next, Turn, go, guard};
+use super::{Next, Turn, go, guard, jobs};
 use crate::effect::{Effect, NodeChange, NodePatch};
 use crate::fence::{End, Fence, Isolation, IsolationKind, IsolationState, Phase, Run, SinceMark, StepWord};
 use crate::isolate::{RunNext, run_restore, unplanned};
-use crate::observe::{Memory, NodeSeen, TaintSeen};
+use crate::observe::{CallId, Memory, NodeSeen, TaintSeen};
 use crate::planted::{self, Bug};
 use crate::prove::Class;
 use crate::reason::automaton::{FailReason, MoveReason, WaitReason};
@@ -128,6 +128,9 @@ fn forget_with_node(fence: &Fence) -> Next {
 /// The node does not come back: a person said so, or we deleted it while its machine was proven off.
 fn recovering_without_node(turn: &Turn<'_>, memory: &mut Memory, run: Run) -> Next {
     let fence = turn.fence;
+    if let Some(wait) = jobs::over_but(turn, CallId::of(fence.attempt, &run)) {
+        return wait;
+    }
     let allowed = turn.seen.admin.resume || fence.isolated_by(IsolationKind::NodeDeletion);
     match beyond_the_node(fence) {
         Some(isolation) if allowed || isolation.state == IsolationState::Lifting => {
@@ -187,6 +190,10 @@ pub(super) fn recovering(turn: &Turn<'_>, memory: &mut Memory, run: Run) -> Next
     if let Some(isolation) = not_lifting_yet(fence) {
         return Next::Record(lifting(fence, isolation), MoveReason::LiftIntended { method: isolation.method.clone() });
     }
+    // A Job that still cuts off would undo what is given back here.
+    if let Some(wait) = jobs::over_but(turn, CallId::of(fence.attempt, &run)) {
+        return wait;
+    }
     let plan = &seen.settings.recovery;
     let done = u32::try_from(plan.levels.len()).unwrap_or(u32::MAX);
     if run.level < done {
@@ -194,6 +201,7 @@ pub(super) fn recovering(turn: &Turn<'_>, memory: &mut Memory, run: Run) -> Next
             RunNext::Do(effects, wait) => Next::Do(effects, wait),
             RunNext::Wait(wait) => Next::Wait(wait, Some(turn.now + seen.settings.send_window)),
             RunNext::Advance(next, why) => Next::Record(go(fence, Phase::Recovering(next)), why),
+            RunNext::IntendJob(call, why) => Next::Record(jobs::intended(turn, call), why),
             RunNext::Succeeded(_) => {
                 let next = Run { level: done, method: 0, tries: 0, call: run.call.saturating_add(1), ..run };
                 Next::Record(go(fence, Phase::Recovering(next)), MoveReason::NextMethod { level: done, method: 0 })
@@ -248,6 +256,7 @@ pub(super) fn lift(
         RunNext::Advance(next, why) => {
             Next::Record(go(fence, phase(Run { level: run.level, method: run.method, ..next })), why)
         }
+        RunNext::IntendJob(call, why) => Next::Record(jobs::intended(turn, call), why),
         RunNext::Succeeded(_) => {
             lifted(fence, isolation, phase(Run { call: run.call.saturating_add(1), tries: 0, ..run }))
         }

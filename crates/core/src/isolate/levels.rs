@@ -23,6 +23,8 @@ pub(crate) enum RunNext {
     Wait(WaitReason),
     /// Write down the run, and with it the isolation that it is about to make.
     Advance(Run, MoveReason),
+    /// Write down that this call is made by a Job: it can outlive us, so whoever comes next has to know of it.
+    IntendJob(CallId, MoveReason),
     /// The level has succeeded; these are the proofs that it made.
     Succeeded(Vec<Proof>),
     /// No level is left.
@@ -30,6 +32,9 @@ pub(crate) enum RunNext {
 }
 
 type Plug = (MethodName, Box<str>);
+
+/// So many Jobs may be unfinished at once; the record has room for 32.
+const MOST_JOBS: usize = 24;
 
 /// The fence with `run` entered: the intent of its method is among the isolations.
 pub(crate) fn enter(fence: &Fence, plan: &Plan, run: Run, seen: &Observations) -> Vec<Isolation> {
@@ -367,6 +372,15 @@ fn send(run: Run, method: &Method, fence: &Fence, memory: &mut Memory, seen: &Ob
             } else {
                 Sent::Next(RunNext::Wait(waiting))
             }
+        }
+        Some(CallOutcome::Pending) | None if method.in_job && !fence.jobs.contains(&call) => {
+            let unfinished = fence.jobs.difference(&seen.jobs_over).count();
+            if unfinished >= MOST_JOBS {
+                let jobs = u32::try_from(unfinished).unwrap_or(u32::MAX);
+                return Sent::Failed(FailReason::JobsUnfinished { method: method.name.clone(), jobs });
+            }
+            let why = MoveReason::JobIntended { method: method.name.clone() };
+            Sent::Next(RunNext::IntendJob(call, why))
         }
         Some(CallOutcome::Pending) | None => {
             memory.note_sent(call, now);

@@ -11,8 +11,8 @@ use crate::snapshot::Snapshot;
 pub struct Placement {
     /// Nodes it must not run on.
     pub never: Vec<NodeName>,
-    /// Nodes in another failure domain than the target, among those that are left.
-    pub rather: Vec<NodeName>,
+    /// Failure domains of the target, as labels and their values: rather somewhere else.
+    pub away_from: Vec<(String, String)>,
     /// Whether any node is left at all.
     pub possible: bool,
 }
@@ -20,20 +20,15 @@ pub struct Placement {
 /// Decides from what is known now.
 pub fn placement(target: &NodeName, view: &Snapshot, topology_keys: &[String]) -> Placement {
     let mut placement = Placement::default();
-    let home = view.nodes.get(target);
     for (name, node) in &view.nodes {
         if name == target || node.down() || node.deleting || view.fences.contains_key(name) {
             placement.never.push(name.clone());
-            continue;
-        }
-        placement.possible = true;
-        let elsewhere = topology_keys.iter().any(|key| {
-            let theirs = node.labels.get(key);
-            theirs.is_some() && theirs != home.and_then(|home| home.labels.get(key))
-        });
-        if elsewhere {
-            placement.rather.push(name.clone());
+        } else {
+            placement.possible = true;
         }
     }
+    let home = view.nodes.get(target);
+    let label = |key: &String| Some((key.clone(), home?.labels.get(key)?.clone()));
+    placement.away_from = topology_keys.iter().filter_map(label).collect();
     placement
 }

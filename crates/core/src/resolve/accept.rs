@@ -186,6 +186,28 @@ powerManagement: { levels: [{ name: bmc, methods: [{ name: bmc, template: bmc }]
     }
 
     #[test]
+    fn a_parameter_that_no_driver_reads_is_told_where_it_is_written() {
+        let wrong = "{native: {driver: ipmi}, parameters: {ip: '{node}', cypher: '3'}, proves: {class: Power}}";
+        let (metal, bmc) = (config(), serde_saphyr::from_str(wrong).unwrap());
+        let all = look(&[("metal", &metal)], &Templates::from([("bmc", &bmc)]), &[]);
+        for accepted in [&all.configs["metal"], &all.templates["bmc"]] {
+            let problem = problem(accepted);
+            assert!(
+                problem.starts_with("FenceTemplate/bmc parameters: the driver ipmi does not understand `cypher`"),
+                "{problem}"
+            );
+        }
+        let (right, spelt) = (
+            wrong.replace("cypher", "cipher"),
+            METAL.replace("template: bmc }", "template: bmc, parameters: { lanplus: '1' } }"),
+        );
+        let (metal, bmc) = (serde_saphyr::from_str(&spelt).unwrap(), serde_saphyr::from_str(&right).unwrap());
+        let all = look(&[("metal", &metal)], &Templates::from([("bmc", &bmc)]), &[]);
+        assert!(problem(&all.configs["metal"]).contains("does not understand `lanplus`"));
+        assert_eq!(all.templates["bmc"].standing, Standing::Usable, "it is the config's mistake");
+    }
+
+    #[test]
     fn two_configs_of_one_priority_are_both_told() {
         let (one, other) = (config(), config());
         let accepted = look(&[("one", &one), ("other", &other)], &Templates::new(), &[]).configs;

@@ -22,6 +22,7 @@ use palisade_api::template::{BuiltinName, Driver, FenceTemplateSpec, Hibernation
 
 use super::call::{Call, Device, Mechanism, THE_NODE, Value};
 use super::claims::{class, path, scope};
+use super::known;
 use super::parameters::{self, Layer};
 use super::{Problem, Templates, span};
 use crate::fence::StepWord;
@@ -241,6 +242,9 @@ impl<'a> Source<'a> {
         };
         let mut layers = vec![shared];
         layers.extend(self.own_layers(method, at));
+        if let Mechanism::Native(driver) = template.mechanism {
+            layers.iter().try_for_each(|layer| known::only_known(driver, layer))?;
+        }
         let all = parameters::merged(&layers, self.node)?;
         match parameters::missing_line(method, &all, self.node) {
             Some(why) => Err(Problem { field: format!("{at}.perNode"), why }),
@@ -285,13 +289,18 @@ impl<'a> Source<'a> {
         }
         let named: BTreeMap<String, String> =
             plug.map(|plug| ("plug".to_owned(), plug.to_owned())).into_iter().collect();
-        let mut layers = vec![Layer { at: at.to_owned(), texts: &named, secret: None }];
-        layers.extend(self.own_layers(method, at));
-        layers.push(Layer {
+        let own = Layer {
             at: reader.at("parameters"),
             texts: &reader.spec.parameters.0,
             secret: reader.spec.secret_ref.as_ref(),
-        });
+        };
+        // What else the method says is for the other device, in its words.
+        if let Mechanism::Native(driver) = reader.mechanism {
+            known::only_known(driver, &own)?;
+        }
+        let mut layers = vec![Layer { at: at.to_owned(), texts: &named, secret: None }];
+        layers.extend(self.own_layers(method, at));
+        layers.push(own);
         let all = parameters::merged(&layers, self.node)?;
         let plug = plug_of(&reader, &all, at, self.node)?;
         Ok(Some(device(&reader, all.clone(), plug.unwrap_or(THE_NODE))))
@@ -311,6 +320,7 @@ impl<'a> Source<'a> {
             path: path(&call),
             stable_off: self.spec.stable_off.map_or(slowest, span),
             retries: template.spec.retries,
+            in_job: call.device.mechanism.in_job(),
             tells_hibernation: off_is_off(template),
             revokes_sessions: match &template.mechanism {
                 Mechanism::Storage(provider) => self.revoking.contains(provider),
@@ -350,7 +360,11 @@ fn plug_of<'p>(
     at: &str,
     node: &NodeName,
 ) -> Result<Option<&'p str>, Problem> {
-    let plug = parameters::plug(all, at)?;
+    let plug = match &template.mechanism {
+        // A BMC is in one machine: a plug is that of the device which it reads back.
+        Mechanism::Native(Driver::Ipmi) => None,
+        _ => parameters::plug(all, at)?,
+    };
     let missing = |what: &str, which: &str| {
         let why = format!(
             "`{}` needs `{what}`, {which}, and {node} has none; give it in perNode, or for all nodes in parameters",

@@ -16,6 +16,7 @@ pub mod accept;
 pub mod call;
 mod claims;
 mod config;
+mod known;
 mod method;
 mod parameters;
 mod policy;

@@ -65,10 +65,11 @@ fn same(one: &str, other: &str) -> bool {
 }
 
 /// To an agent `-` and `_` are the same, and some names have an older form.
-fn canonical(name: &str) -> String {
+pub(super) fn canonical(name: &str) -> String {
     let name = name.replace('-', "_");
     match name.as_str() {
-        "port" => "plug".to_owned(),
+        // The last one is the fence agent's word for the system of a Redfish service.
+        "port" | "systems_uri" => "plug".to_owned(),
         "ipaddr" => "ip".to_owned(),
         "login" => "username".to_owned(),
         "passwd" => "password".to_owned(),
@@ -201,5 +202,12 @@ mod tests {
             assert!(plug(&all, "here").is_err_and(|problem| problem.why.contains(said)), "{text}");
         }
         assert_eq!(plug(&texts(&[("ip", "a")]), "here"), Ok(None));
+    }
+
+    #[test]
+    fn the_system_of_a_redfish_service_is_its_plug() {
+        let all = of(&[map(&[("plug", "3")]), map(&[("systems-uri", "/redfish/v1/Systems/1")])], None).unwrap();
+        assert_eq!(plug(&all, "here"), Ok(Some("/redfish/v1/Systems/1")));
+        assert!(of(&[map(&[("plug", "1"), ("systems_uri", "/redfish/v1/Systems/2")])], None).is_err());
     }
 }

@@ -21,17 +21,14 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use palisade_api::config::{FenceConfigSpec, StepConfig};
 
-use super::call::{Call, Mechanism};
+use super::call::{Call, Device, Mechanism};
 use super::method::{Part, Source, Wired};
 use super::{Problem, Templates, span};
 use crate::fence::StepWord;
 use crate::ident::{MethodName, NodeName, ProviderName};
 use crate::prove::{Class, ReadPath};
-use crate::settings::{Action, LONGEST_WINDOW, Level, Method, Plan, SEND_WINDOW, Settings};
+use crate::settings::{Action, JOB_START, LONGEST_WINDOW, Level, Method, Plan, SEND_WINDOW, Settings};
 use crate::time::Span;
-
-/// A Job whose pod has not started by then has failed.
-const JOB_START: Span = Span::secs(20);
 
 /// How one node is fenced.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -317,11 +314,11 @@ fn send_window(calls: &BTreeMap<MethodName, Call>) -> Span {
 /// How long the slowest call may take until its result can be steady. A shorter patience would call a pod that is
 /// still at work within its own timeout unknown.
 fn longest<'a>(calls: &BTreeMap<MethodName, Call>, all: impl Iterator<Item = &'a Wired>) -> Span {
-    let of_call = |call: &Call| {
-        let start = if call.device.mechanism.in_job() { JOB_START } else { Span::ZERO };
-        let read = call.read_back.as_ref().map_or(Span::ZERO, |reader| reader.timeout);
-        start + call.device.timeout.max(read)
+    let of_device = |device: &Device| {
+        let start = if device.mechanism.in_job() { JOB_START } else { Span::ZERO };
+        start + device.timeout
     };
+    let of_call = |call: &Call| call.read_back.iter().map(of_device).fold(of_device(&call.device), Span::max);
     let call = calls.values().map(of_call).max().unwrap_or_default();
     call + all.map(|wired| wired.method.stable_off).max().unwrap_or_default()
 }

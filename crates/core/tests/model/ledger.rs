@@ -373,6 +373,7 @@ fn observations(ledger: LedgerSeen, well: bool) -> Observations {
         reads: Vec::new(),
         unpublished: BTreeSet::new(),
         released_lately: 0,
+        jobs_over: BTreeSet::new(),
         kdump_proves: false,
     }
 }

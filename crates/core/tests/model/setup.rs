@@ -257,6 +257,7 @@ fn method(name: &str, action: Action, proves: Option<Class>, scope: Scope) -> Me
         stable_off: Span::ZERO,
         retries: 0,
         tells_hibernation: true,
+        in_job: false,
         revokes_sessions: false,
     }
 }

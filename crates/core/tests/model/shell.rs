@@ -154,6 +154,7 @@ fn intended(fence: &Fence, effect: &Effect) -> bool {
         | Effect::ReadLedger
         | Effect::ListPods
         | Effect::ReadBack(_)
+        | Effect::EndJobs(_)
         | Effect::TouchNode(_)
         | Effect::TakeSlot { .. } => true,
         Effect::GiveSlotBack { .. } => fence.slot == palisade_core::fence::Slot::None,
@@ -205,7 +206,8 @@ fn translate(effect: Effect, fence: &Fence, tables: &Tables, decided: &mut Decid
             decided.ledger = Writes::NoSlot;
             return;
         }
-        Effect::ReadLedger => return,
+        // No method of these worlds runs in a Job.
+        Effect::ReadLedger | Effect::EndJobs(_) => return,
         Effect::ReadNode(id) => {
             decided.read_node = Some(u8::try_from(id.0).unwrap());
             return;
@@ -303,6 +305,7 @@ fn observations(setup: &Setup, fence: &Fence, asked: &Asked) -> Observations {
         reads: asked.read.iter().map(read_seen).collect(),
         unpublished: BTreeSet::new(),
         released_lately: 0,
+        jobs_over: BTreeSet::new(),
         kdump_proves: false,
     }
 }

@@ -58,6 +58,7 @@ pub enum Happens {
     Ledger(Shows),
     Vetted(Vetted),
     Kdump(bool),
+    JobsEnd,
     Crash,
     Time(u64),
     Taints(bool),
@@ -105,6 +106,7 @@ pub fn happens() -> impl Strategy<Value = Happens> {
         2 => ledger.prop_map(H::Ledger),
         1 => vetted.prop_map(H::Vetted),
         1 => any::<bool>().prop_map(H::Kdump),
+        2 => Just(H::JobsEnd),
         1 => Just(H::Crash),
         3 => (0..600_000u64).prop_map(H::Time),
         1 => any::<bool>().prop_map(H::Taints),
@@ -129,6 +131,7 @@ pub struct Setup {
     pub guard: bool,
     pub tells_hibernation: bool,
     pub shared: bool,
+    pub by_job: bool,
     pub owners: Vec<Owner>,
     pub retries: u32,
 }
@@ -141,7 +144,7 @@ pub fn setup() -> impl Strategy<Value = Setup> {
         1 => Just(Owner::DaemonSet),
         1 => Just(Owner::Nobody)
     ];
-    let flags = proptest::array::uniform9(any::<bool>());
+    let flags = proptest::array::uniform10(any::<bool>());
     (
         proptest::collection::vec(class.clone(), 0..3),
         proptest::collection::vec(class, 0..2),
@@ -150,7 +153,7 @@ pub fn setup() -> impl Strategy<Value = Setup> {
         0..2u32,
     )
         .prop_map(|(first, second, flags, owners, retries)| {
-            let [power_step, stay, delete, service, driver, guard, tells, shared, rare] = flags;
+            let [power_step, stay, delete, service, driver, guard, tells, shared, by_job, rare] = flags;
             Setup {
                 first,
                 second,
@@ -162,6 +165,7 @@ pub fn setup() -> impl Strategy<Value = Setup> {
                 guard: guard && rare,
                 tells_hibernation: tells,
                 shared,
+                by_job,
                 owners,
                 retries,
             }
@@ -180,6 +184,7 @@ fn method(index: usize, class: Class, action: Action, setup: &Setup) -> Method {
         stable_off: Span::secs(2),
         retries: setup.retries,
         tells_hibernation: setup.tells_hibernation,
+        in_job: setup.by_job,
         revokes_sessions: false,
     }
 }
@@ -288,6 +293,7 @@ fn observations(setup: &Setup) -> Observations {
         reads: Vec::new(),
         unpublished: BTreeSet::new(),
         released_lately: 0,
+        jobs_over: BTreeSet::new(),
         kdump_proves: false,
     }
 }
@@ -301,6 +307,8 @@ pub struct Walk {
     pub generation: u32,
     pub asked_reads: Vec<palisade_core::effect::ReadRequest>,
     pub asked_calls: Vec<palisade_core::observe::CallId>,
+    /// Jobs that were told to end.
+    pub ended_jobs: BTreeSet<palisade_core::observe::CallId>,
     /// The newest read of any kind that was asked for.
     pub newest_read: Option<ReadId>,
     /// Reads of the Node are not answered.
@@ -320,6 +328,7 @@ impl Walk {
             generation: 0,
             asked_reads: Vec::new(),
             asked_calls: Vec::new(),
+            ended_jobs: BTreeSet::new(),
             newest_read: None,
             cached: false,
         }
@@ -414,6 +423,7 @@ impl Walk {
             }
             H::Vetted(vetted) => self.seen.vetted = vetted,
             H::Kdump(yes) => self.seen.kdump_proves = yes,
+            H::JobsEnd => self.seen.jobs_over.append(&mut self.ended_jobs),
             H::Taints(yes) => {
                 let taint = TaintSeen::Quarantine(self.state.fence.uid.clone());
                 self.node(|node| {
@@ -479,6 +489,7 @@ impl Walk {
                 }
                 Effect::TakeSlot { grant } if !self.cached => self.seen.ledger = LedgerSeen::Present { grant: *grant },
                 Effect::CallDevice(call) => self.asked_calls.push(call.call),
+                Effect::EndJobs(calls) => self.ended_jobs.extend(calls),
                 Effect::PatchNode(_) => self.happen(Happens::Taints(true)),
                 _ => {}
             }

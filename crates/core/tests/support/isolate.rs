@@ -35,7 +35,7 @@ pub fn rooms() -> Vec<Room> {
                 "ConfigChanged",
             ],
         ),
-        room("isolate/placement", place, &["never", "rather", "possible", "impossible"]),
+        room("isolate/placement", place, &["never", "away-from", "possible", "impossible"]),
     ]
 }
 
@@ -67,10 +67,12 @@ fn place(facts: &mut Vec<Fact>) -> Result<Vec<String>, String> {
     let made = placement(&NodeName::from("n1"), &view, &keys);
     let names = |names: &[NodeName]| names.iter().map(NodeName::as_str).collect::<Vec<_>>().join(",");
     let mut lines = vec![if made.possible { "possible" } else { "impossible" }.to_owned()];
-    for (word, nodes) in [("never", &made.never), ("rather", &made.rather)] {
-        if !nodes.is_empty() {
-            lines.push(format!("{word} {}", names(nodes)));
-        }
+    if !made.never.is_empty() {
+        lines.push(format!("never {}", names(&made.never)));
+    }
+    if !made.away_from.is_empty() {
+        let away: Vec<String> = made.away_from.iter().map(|(key, value)| format!("{key}={value}")).collect();
+        lines.push(format!("away-from {}", away.join(",")));
     }
     Ok(lines)
 }

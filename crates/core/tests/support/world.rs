@@ -96,6 +96,7 @@ impl World {
             reads: Vec::new(),
             unpublished: BTreeSet::new(),
             released_lately: 0,
+            jobs_over: BTreeSet::new(),
             kdump_proves: false,
         };
         Self {

@@ -17,7 +17,7 @@ use tokio::sync::watch;
 use super::LabWorld;
 use crate::bmc::Bmc;
 
-const KINDS: [Kind; 15] = [
+const KINDS: [Kind; 17] = [
     Kind::Node,
     Kind::Pod,
     Kind::Claim,
@@ -25,7 +25,9 @@ const KINDS: [Kind; 15] = [
     Kind::StatefulSet,
     Kind::ReplicaSet,
     Kind::DaemonSet,
+    Kind::Job,
     Kind::Event,
+    Kind::Secret,
     Kind::Definition,
     Kind::Policy,
     Kind::Config,

@@ -6,7 +6,7 @@ use kube::api::{DeleteParams, DynamicObject, Patch, PatchParams, PostParams};
 use palisade_api::names;
 use palisade_cluster::machines::bmc::Behaviour;
 use palisade_scenarios::look::Look;
-use palisade_scenarios::world::{Bmc, Broken, Kind, Link, Told, World};
+use palisade_scenarios::world::{Agent, Bmc, Broken, Kind, Link, Told, World};
 use serde_json::{Value, json};
 
 use super::sights::api;
@@ -76,6 +76,10 @@ impl World for LabWorld {
         bmc::Bmc::of(self.lab.run(), machine).set(&behaviour).map_err(broken)
     }
 
+    async fn agent(&mut self, _behaves: Agent) -> Told {
+        Err(Broken("the lab cannot change its agents yet".to_owned()))
+    }
+
     async fn api_down(&mut self) -> Told {
         self.lab.plane().kill(Part::ApiServer).map_err(broken)
     }
@@ -141,7 +145,7 @@ impl World for LabWorld {
     }
 
     async fn delete(&mut self, kind: Kind, name: &str) -> Told {
-        api(&self.client, kind).delete(name, &DeleteParams::default()).await.map(drop).map_err(refused)
+        api(&self.client, kind).delete(name, &DeleteParams::background()).await.map(drop).map_err(refused)
     }
 
     async fn forbid_deletion(&mut self, _kind: Kind, _name: &str, _forbidden: bool) -> Told {
@@ -239,6 +243,7 @@ fn theirs(link: Link) -> Told<network::Link> {
         Link::Storage => {
             Err(Broken("the lab's SAN is a directory of the host; its way to a machine cannot be cut".to_owned()))
         }
+        Link::Devices => Err(Broken("the lab's machines share their way to the BMCs with the host".to_owned())),
     }
 }
 

@@ -2,6 +2,7 @@
 
 use kube::ResourceExt;
 use kube::api::{Api, DeleteParams, Patch, PatchParams, Preconditions};
+use palisade_api::names::annotations;
 use palisade_api::request::Phase;
 use palisade_api::{NodeFence, NodeFencingRequest, names};
 use palisade_core::fence::End;
@@ -9,8 +10,18 @@ use palisade_core::planted::{self, Bug};
 use serde_json::json;
 
 use super::{Hand, Outcome, gone};
+use crate::executor::note;
 
 impl Hand {
+    /// What ran is not written on the Node any more. Where no method was called, nothing is.
+    async fn forget_remedy(&self) -> kube::Result<()> {
+        if self.fence.status.as_ref().is_none_or(|status| status.calls == 0) {
+            return Ok(());
+        }
+        let none = json!({ annotations::REMEDY_STARTED: null, annotations::REMEDY_JOB: null });
+        note(&self.context, &self.node, &none).await
+    }
+
     /// The answers first: the requests are the history, and the fence is what they are answered from.
     pub(super) async fn close(&mut self, end: End) -> kube::Result<Outcome> {
         for request in self.fence.spec.requests.clone() {
@@ -23,6 +34,7 @@ impl Hand {
                 return Ok(Outcome::NotYet);
             }
         }
+        self.forget_remedy().await?;
         if planted::is(Bug::NeverCloses) {
             return Ok(Outcome::Nothing);
         }

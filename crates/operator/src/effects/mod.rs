@@ -6,19 +6,22 @@
 //! is preceded by a last look at the clock and at our leadership.
 
 mod close;
+mod jobs;
 mod ledger;
 mod node;
 mod pods;
 mod record;
 mod volumes;
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use palisade_api::NodeFence;
+use palisade_api::request::ActionOutcome;
 use palisade_core::effect::Effect;
 use palisade_core::ident::{NodeName, Uid};
 use palisade_core::ledger::Entry;
-use palisade_core::observe::{LedgerSeen, NodeRead};
+use palisade_core::observe::{CallId, LedgerSeen, NodeRead};
 use palisade_core::time::Tick;
 
 pub(crate) use ledger::{ledger_of, live_fence};
@@ -44,6 +47,8 @@ pub(crate) enum Outcome {
     Node(NodeRead, Option<Box<NodeFacts>>),
     /// The Node was written.
     NodeWritten(Box<NodeFacts>),
+    /// These calls' Jobs are over.
+    JobsOver(BTreeSet<CallId>),
     /// Pods and attachments were listed.
     Listed(Arc<Listing>),
     /// A pod or an attachment was told to go: what was listed is out of date.
@@ -79,6 +84,8 @@ pub(crate) struct Hand {
     pub(crate) facts: Option<Box<NodeFacts>>,
     /// What the ledger says of a fence that takes a slot.
     pub(crate) entry: Entry,
+    /// What methods did, that is not on record yet.
+    pub(crate) actions: Vec<ActionOutcome>,
 }
 
 impl Hand {
@@ -116,6 +123,7 @@ impl Hand {
             Effect::GiveSlotBack { grant } => self.give_slot_back(grant).await,
             Effect::ReadNode(id) => self.read_node(id).await,
             Effect::ListPods => self.list().await,
+            Effect::EndJobs(calls) => self.end_jobs(&calls).await,
             Effect::PatchNode(patch) => self.patch_node(&patch).await,
             Effect::MarkPod(mark) => self.mark(&mark).await,
             Effect::RemovePod(remove) => self.remove(&remove).await,

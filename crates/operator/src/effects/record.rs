@@ -9,7 +9,7 @@ use palisade_core::reason::automaton::MoveReason;
 
 use super::{Hand, Outcome, conflict, gone};
 
-/// How many lines the timeline keeps.
+/// How many lines the timeline keeps, and how many actions the record.
 const LINES: usize = 64;
 
 impl Hand {
@@ -22,6 +22,9 @@ impl Hand {
             status.observed_resume = next.spec.admin.resume;
         }
         self.tell(&mut status, why);
+        status.actions.extend(self.actions.iter().cloned());
+        let over = status.actions.len().saturating_sub(LINES);
+        status.actions.drain(..over);
         next.status = Some(status);
         let fences: Api<NodeFence> = Api::all(self.context.client.clone());
         match fences.replace_status(self.node.as_str(), &PostParams::default(), &next).await {

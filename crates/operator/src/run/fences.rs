@@ -8,8 +8,10 @@ use palisade_core::detect::sight::Sight;
 use palisade_core::effect::Effect;
 use palisade_core::fence::Phase;
 use palisade_core::ident::{NodeName, Uid};
+use palisade_core::isolate::{Placement, placement};
 use palisade_core::observe::Vetted;
 use palisade_core::policy::Policy;
+use palisade_core::resolve::call::Call;
 use palisade_core::snapshot::Snapshot;
 use palisade_core::time::Tick;
 use palisade_core::vet::{Verdict, entry_for, vet};
@@ -17,11 +19,35 @@ use palisade_core::vet::{Verdict, entry_for, vet};
 use super::{AT_LEAST, Operator};
 use crate::effects::{Hand, Outcome};
 use crate::events::{self, Tone};
-use crate::executor::Executor;
+use crate::executor::{Called, Executor};
 use crate::fences::{Around, Live, Look, asked_by};
 use crate::news::News;
 use crate::plans::Plan;
 use crate::requests;
+
+/// What effects are carried out in.
+#[derive(Clone, Copy)]
+pub(super) struct Surroundings<'a> {
+    snapshot: &'a Snapshot,
+    policy: &'a Policy,
+    /// Nothing has been heard of the node for too long.
+    silent: bool,
+}
+
+impl Surroundings<'_> {
+    /// Where a Job may run; nobody asks where no method needs one.
+    fn placement(&self, node: &NodeName, plan: Option<&Plan>) -> Arc<Placement> {
+        let in_job = |call: &Call| {
+            let devices = [Some(&call.device), call.read_back.as_ref()];
+            devices.into_iter().flatten().any(|device| device.mechanism.in_job())
+        };
+        if !plan.is_some_and(|plan| plan.calls.values().any(in_job)) {
+            return Arc::default();
+        }
+        let keys: Vec<String> = self.policy.storm.domains.iter().map(|domain| domain.topology_key.clone()).collect();
+        Arc::new(placement(node, self.snapshot, &keys))
+    }
+}
 
 impl Operator {
     /// Keeps a live fence for each NodeFence.
@@ -111,7 +137,9 @@ impl Operator {
                     let about = events::about(&*live.object);
                     self.tell(about, Tone::Normal, reason, &said);
                 }
-                self.act(&node, decision.effects, plan, snapshot, policy);
+                let silent = self.view.node(&node).and_then(|track| track.live(&node, None, sight, now));
+                let silent = silent.is_none_or(|node| node.lease_silent);
+                self.act(&node, decision.effects, plan, Surroundings { snapshot, policy, silent });
             }
             if let Some(at) = self.fences.get(&node).and_then(Live::wake) {
                 wake = wake.min(at);
@@ -126,8 +154,7 @@ impl Operator {
         node: &NodeName,
         effects: Vec<Effect>,
         plan: Option<Arc<Plan>>,
-        snapshot: &Snapshot,
-        policy: &Policy,
+        around: Surroundings<'_>,
     ) {
         let Some(live) = self.fences.get_mut(node) else { return };
         let facts = self.view.node(node).and_then(|track| track.facts.as_ref());
@@ -139,6 +166,9 @@ impl Operator {
             fence: uid.clone(),
             system_uuid: facts.and_then(|facts| facts.system_uuid.clone()),
             kubelet: self.view.kubelet_of(node),
+            node_uid: facts.map(|facts| facts.uid.clone()),
+            silent: around.silent,
+            placement: around.placement(node, plan.as_deref()),
             calls: plan.map(|plan| Arc::clone(&plan.calls)).unwrap_or_default(),
         };
         let mut quick = Vec::new();
@@ -147,8 +177,8 @@ impl Operator {
             match effect {
                 Effect::CallDevice(call) => {
                     self.beside.start(async move {
-                        let (answer, told) = executor.call(&call).await;
-                        let _ = news.send(News::Called { node, answer, told });
+                        let Called { answer, told, job_over } = executor.call(&call).await;
+                        let _ = news.send(News::Called { node, answer, told, job_over });
                     });
                 }
                 Effect::ReadBack(request) => {
@@ -172,7 +202,8 @@ impl Operator {
             uid: uid.clone(),
             listing: live.listing.clone(),
             facts: facts.cloned().map(Box::new),
-            entry: entry_for(node, 0, snapshot, policy),
+            entry: entry_for(node, 0, around.snapshot, around.policy),
+            actions: live.actions.clone(),
         };
         let (news, node) = (self.news.clone(), node.clone());
         self.beside.start(async move {

@@ -2,6 +2,7 @@
 
 mod chores;
 mod fences;
+mod preflight;
 mod requests;
 mod witnesses;
 
@@ -13,9 +14,11 @@ use futures_util::pin_mut;
 use k8s_openapi::api::core::v1::ObjectReference;
 use kube::ResourceExt;
 use palisade_api::policy::FencePolicySpec;
+use palisade_api::request::{ActionOutcome, Outcome as Did};
 use palisade_core::detect::sight::{Sight, Watch};
 use palisade_core::fence::Phase;
 use palisade_core::ident::{NodeName, Uid};
+use palisade_core::observe::{CallAnswer, CallOutcome};
 use palisade_core::policy::Policy;
 use palisade_core::resolve;
 use palisade_core::snapshot::{Snapshot, WitnessKind};
@@ -39,6 +42,7 @@ use crate::insecure::Insecure;
 use crate::leader::{self, Hold, Term};
 use crate::news::News;
 use crate::plans::Plans;
+use crate::preflight::Preflight;
 use crate::requests::Requests;
 use crate::snapshot::{Scene, observer, refreshed, snapshot};
 use crate::view::{Seen, View};
@@ -100,6 +104,7 @@ struct Operator {
     plans: Plans,
     accept: Accept,
     insecure: Insecure,
+    preflight: Preflight,
     /// The picture that vetting looked at in the turn before, while somebody waits for a verdict.
     picture: Option<Snapshot>,
     asking: Asking,
@@ -132,6 +137,7 @@ impl Operator {
             plans: Plans::default(),
             accept: Accept::default(),
             insecure: Insecure::default(),
+            preflight: Preflight::default(),
             picture: None,
             asking: Asking::default(),
             policy_asked: false,
@@ -225,10 +231,11 @@ impl Operator {
             }
             News::Leads(term) => self.term(term),
             News::Done { node, look, outcomes } => self.done(&node, look, outcomes, now),
-            News::Called { node, answer, told } => {
+            News::Called { node, answer, told, job_over } => {
                 tracing::info!(%node, told, "device");
                 if let Some(live) = self.fences.get_mut(&node).filter(|live| live.fence().uid == answer.fence) {
-                    live.called(answer);
+                    let action = action(&answer, &told, self.context.clock.wall());
+                    live.called(answer, action, job_over);
                 }
             }
             News::Read { node, look, answer } => {
@@ -241,6 +248,7 @@ impl Operator {
                 self.asking.answered(&node, kind);
                 Detect::heard(&mut self.view, &node, kind, word, now);
             }
+            News::Checked { key, answer } => self.checked(&key, answer, now),
             News::Requests(outcome) => self.request_done(outcome, now),
             News::Workload { node, seen } => self.workloads.answered(node, seen, now),
             News::Kept => self.keeping = false,
@@ -257,6 +265,9 @@ impl Operator {
         self.context.metrics.leads(self.leads);
         // What this process remembers of fences counts from when it began to lead: an old leader's calls may be under way.
         self.fences.clear();
+        // Whoever leads next asks anew, and shows what it finds.
+        self.preflight = Preflight::default();
+        self.context.metrics.forget_devices();
         if self.leads {
             self.insecure.look_again();
             self.follow_fences(self.now());
@@ -309,9 +320,12 @@ impl Operator {
                 self.make_policy();
             }
             self.keep_ledger(&policy, sight, now);
+            wake = wake.min(self.check_devices(&pass.looked, now));
             let observes = blind(&observer(&self.watch), &policy, now).is_none();
-            if self.accept.is_due(&self.view, observes, now) {
-                self.say(self.accept.words(&self.view, observes, self.context.clock.wall()));
+            let devices = self.preflight.words();
+            if self.accept.is_due(&self.view, observes, devices.version, now) {
+                let words = self.accept.words(&self.view, observes, devices, self.context.clock.wall());
+                self.say(words);
             }
             for (about, why) in self.insecure.words(&self.view) {
                 self.tell(about, Tone::Warning, "CertificateNotVerified", &why);
@@ -325,6 +339,7 @@ impl Operator {
                     self.aged = now;
                     self.age(&all);
                     self.plans.tidy(&self.view);
+                    self.preflight.tidy(&self.view);
                 }
             }
             // In a quiet cluster nobody asks, and a picture of thousands of nodes need not be taken.
@@ -356,4 +371,18 @@ impl Operator {
         let picture = before.map_or_else(|| snapshot(scene), |known| refreshed(known, looked, scene));
         Some(picture)
     }
+}
+
+/// What a method did, for the record and for whoever asked.
+fn action(answer: &CallAnswer, told: &str, time: jiff::Timestamp) -> Option<ActionOutcome> {
+    let outcome = match answer.outcome {
+        CallOutcome::Accepted => Did::Succeeded,
+        CallOutcome::Refused => Did::Failed,
+        CallOutcome::Unknown => Did::Unknown,
+        CallOutcome::Pending => return None,
+    };
+    let (method, said) = told.split_once(": ").unwrap_or((told, ""));
+    let output = said.chars().take(1024).collect();
+    let attempt = answer.call.attempt;
+    Some(ActionOutcome { method: method.to_owned(), level: None, attempt, outcome, output, time: Some(time) })
 }

@@ -45,9 +45,12 @@ impl Operator {
             context: self.context.clone(),
             hold: self.hold.clone(),
             node: node.clone(),
+            node_uid: None,
             fence: Uid::default(),
             system_uuid: None,
             kubelet: None,
+            silent: false,
+            placement: Arc::default(),
             calls: Arc::clone(&plan.calls),
         };
         let word = async move {

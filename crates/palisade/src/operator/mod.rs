@@ -29,7 +29,7 @@ use anyhow::Context as _;
 use palisade_api::names;
 use palisade_devices::https::Https;
 use palisade_operator::http::Listening;
-use palisade_operator::{Clock, Context, KubeletPort, Metrics, Native};
+use palisade_operator::{Act, Clock, Context, KubeletPort, Metrics, Native};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 
@@ -56,6 +56,12 @@ pub(crate) struct Options {
     /// Address of /metrics, /healthz and /readyz; without it port 8080 of every address
     #[arg(long, value_name = "ADDRESS")]
     listen: Option<SocketAddr>,
+    /// Image of the pods that call fence agents: this program as `palisade act`, and the agents; without it no agent can be called
+    #[arg(long, value_name = "IMAGE", env = "PALISADE_ACT_IMAGE")]
+    act_image: Option<String>,
+    /// When that image is pulled. What is pulled while a node is down may not come in time
+    #[arg(long, value_name = "POLICY", default_value = "IfNotPresent", value_parser = ["Always", "IfNotPresent", "Never"])]
+    act_pull: String,
     /// How logs are written. PALISADE_LOG says how much: a level such as `debug`, or `info,palisade::decided=debug`
     #[arg(long, value_enum, default_value_t = log::Form::Text, value_name = "FORM")]
     log: log::Form,
@@ -93,6 +99,7 @@ async fn work(options: &Options) -> anyhow::Result<ExitCode> {
         namespace,
         devices: Arc::new(Native::over(Https::default())),
         probe: Arc::new(KubeletPort::new().context("failed to set up TLS")?),
+        act: Act { image: options.act_image.clone(), pull: options.act_pull.clone() },
         metrics,
     };
     tracing::info!(

@@ -72,7 +72,7 @@ fn create(cluster: &Cluster, kind: Kind, object: Value) {
 }
 
 /// As the API server keeps Secrets.
-fn base64(text: &str) -> String {
+pub(super) fn base64(text: &str) -> String {
     const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     let mut out = String::new();
     for chunk in text.as_bytes().chunks(3) {

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use palisade_cluster::api::{DeleteOptions, Key, Part, Patch, Status};
+use palisade_cluster::api::{DeleteOptions, Key, Part, Patch, Propagation, Status};
 use palisade_cluster::machines::bmc::Behaviour;
 use palisade_cluster::machines::machine;
 use palisade_cluster::truth::{Daemon, DaemonState};
@@ -11,7 +11,7 @@ use serde_json::Value;
 use super::Embedded;
 use super::sights::key;
 use crate::look::Look;
-use crate::world::{Bmc, Broken, Kind, Link, Told, World};
+use crate::world::{Agent, Bmc, Broken, Kind, Link, Told, World};
 
 impl World for Embedded {
     async fn power_off(&mut self, node: &str) -> Told {
@@ -83,6 +83,11 @@ impl World for Embedded {
         Ok(())
     }
 
+    async fn agent(&mut self, behaves: Agent) -> Told {
+        self.agents.set(behaves);
+        Ok(())
+    }
+
     async fn api_down(&mut self) -> Told {
         self.network.set_down(true);
         self.cluster.set_daemon(Daemon::ApiServer, DaemonState::Down);
@@ -135,7 +140,9 @@ impl World for Embedded {
 
     async fn delete(&mut self, kind: Kind, name: &str) -> Told {
         let key = self.key(kind, name)?;
-        self.cluster.api().delete(&key, &DeleteOptions::default()).map(|_| ()).map_err(refused)
+        // What kubectl says unless it is told otherwise.
+        let options = DeleteOptions { propagation: Some(Propagation::Background), ..DeleteOptions::default() };
+        self.cluster.api().delete(&key, &options).map(|_| ()).map_err(refused)
     }
 
     async fn forbid_deletion(&mut self, kind: Kind, name: &str, forbidden: bool) -> Told {
@@ -203,6 +210,7 @@ fn theirs(link: Link) -> machine::Link {
         Link::Api => machine::Link::Api,
         Link::Storage => machine::Link::Storage,
         Link::Peers => machine::Link::Peers,
+        Link::Devices => machine::Link::Devices,
     }
 }
 

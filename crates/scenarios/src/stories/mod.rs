@@ -4,7 +4,9 @@
 //! volume is watched by the world itself, at every instant of every story.
 
 pub mod admin;
+pub mod agent;
 pub mod api;
+pub mod builtin;
 pub mod config;
 pub mod crash;
 pub mod device;
@@ -12,6 +14,7 @@ pub mod leader;
 pub mod meddling;
 pub mod partition;
 pub mod power;
+pub mod preflight;
 pub mod returns;
 pub mod storm;
 pub mod things;

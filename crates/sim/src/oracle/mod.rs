@@ -68,6 +68,8 @@ struct Seen {
     majority: majority::Watched,
     power: unknown::LastOff,
     marks: order::Marks,
+    /// When the intent to switch a machine on last left the record of its fence.
+    switched_on: BTreeMap<String, Duration>,
     /// Machines that are off by our command, and how that was carried out.
     told_off: BTreeMap<Name, Fate>,
 }
@@ -210,6 +212,7 @@ impl Seen {
         };
         // Another fence of the same name is another fence.
         let old = old.filter(|old| old.metadata.uid == new.metadata.uid);
+        intent_first::fence(self, &node, old.as_ref(), &new);
         unknown::fence(self, &node, old.as_ref(), &new, world);
         majority::fence(self, &node, old.as_ref(), &new);
     }

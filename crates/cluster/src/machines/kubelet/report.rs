@@ -87,38 +87,77 @@ pub(super) fn pod_runs(key: &Key, uid: &Name, restarts: u64, node: &Name, ctx: &
     })
 }
 
-/// Tells the API how a pod ended.
-pub(super) fn pod_ended(key: &Key, uid: &Name, exit: Exit, last_words: &str, ctx: &Ctx<'_>) {
+/// Tells the API that nobody has a pod's image: first that it could not be pulled, then that this takes a while.
+pub(super) fn no_image(key: &Key, uid: &Name, missing: &str, first: bool, ctx: &Ctx<'_>) {
+    let now = ctx.api.now();
+    update(key, uid, ctx, |pod| {
+        if pod.pointer("/status/startTime").is_none() {
+            pod["status"]["startTime"] = seconds(now).into();
+        }
+        set_condition(pod, now, &[("type", "Initialized"), ("status", "True")]);
+        for kind in ["ContainersReady", "Ready"] {
+            set_condition(pod, now, &[("type", kind), ("status", "False"), ("reason", "ContainersNotReady")]);
+        }
+        let never = crate::objects::items(pod, "/spec/containers")
+            .any(|container| text(container, "/image") == missing && text(container, "/imagePullPolicy") == "Never");
+        let (reason, message) = match (never, first) {
+            (true, _) => {
+                ("ErrImageNeverPull", format!("Container image \"{missing}\" is not present with pull policy of Never"))
+            }
+            (false, true) => ("ErrImagePull", format!("failed to pull and unpack image \"{missing}\": not found")),
+            (false, false) => ("ImagePullBackOff", format!("Back-off pulling image \"{missing}\"")),
+        };
+        let containers = containers(pod, |name, image| {
+            json!({
+                "name": name, "image": image, "imageID": "", "ready": false, "started": false,
+                "restartCount": 0, "state": {"waiting": {"reason": reason, "message": message}},
+            })
+        });
+        map_at(pod, &["status"])["containerStatuses"] = containers;
+    });
+}
+
+/// Tells the API how a pod ended: what it said about that, and whether it was ended because it took too long.
+pub(super) fn pod_ended(key: &Key, uid: &Name, exit: Exit, last_words: &str, overdue: bool, ctx: &Ctx<'_>) {
     let now = ctx.api.now();
     let code = match exit {
         Exit::Code(code) => code,
         Exit::Terminated => 143,
         Exit::Killed | Exit::Power => 137,
     };
-    // A process that ends as it is told to has not failed.
-    let phase = if matches!(exit, Exit::Code(0) | Exit::Terminated) { "Succeeded" } else { "Failed" };
     update(key, uid, ctx, |pod| {
         if is_finished(pod) {
             // A last word stands.
             return;
         }
+        // A server that ends as it is told to has not failed; a pod that was to come to an end of its own has.
+        let told = exit == Exit::Terminated && text(pod, "/spec/restartPolicy") == "Always";
+        let phase = if !overdue && (told || exit == Exit::Code(0)) { "Succeeded" } else { "Failed" };
         for kind in ["ContainersReady", "Ready"] {
             let reason = if phase == "Failed" { "PodFailed" } else { "PodCompleted" };
             set_condition(pod, now, &[("type", kind), ("status", "False"), ("reason", reason)]);
         }
         let finished = seconds(now);
-        let began = pod.pointer("/status/containerStatuses/0/restartCount").cloned().unwrap_or(json!(0));
-        let reason = if phase == "Failed" { "Error" } else { "Completed" };
+        let restarts = pod.pointer("/status/containerStatuses/0/restartCount").cloned().unwrap_or(json!(0));
+        let started = pod.pointer("/status/containerStatuses/0/state/running/startedAt").cloned();
+        let reason = if code == 0 { "Completed" } else { "Error" };
+        let mut end = json!({"exitCode": code, "reason": reason, "startedAt": started, "finishedAt": finished});
+        if !last_words.is_empty() {
+            end["message"] = last_words.into();
+        }
         let containers = containers(pod, |name, image| {
-            let end = json!({"exitCode": code, "reason": reason, "finishedAt": finished, "message": last_words});
             json!({
                 "name": name, "image": image, "imageID": "", "ready": false, "started": false,
-                "restartCount": began, "state": {"terminated": end},
+                "restartCount": restarts, "state": {"terminated": end},
             })
         });
         let status = map_at(pod, &["status"]);
         status["phase"] = phase.into();
         status["containerStatuses"] = containers;
+        if overdue {
+            status["reason"] = "DeadlineExceeded".into();
+            status["message"] = "Pod was active on the node longer than the specified deadline".into();
+        }
     });
 }
 

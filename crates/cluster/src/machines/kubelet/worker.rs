@@ -5,12 +5,17 @@ use std::{
     time::Duration,
 };
 
-use super::report;
+use jiff::Timestamp;
+
+use super::{files, report};
 use crate::{
-    api::{DeleteOptions, Key, Object, metadata},
-    machines::process::{Exit, Program, Signal, Start},
+    api::{DeleteOptions, Key, Object, Store, metadata},
+    machines::{
+        process::{Exit, Signal, Start, Stint},
+        program::{End, Ended, Program, Which},
+    },
     nature::Ctx,
-    objects::{annotation, is_finished, is_ready, number, text},
+    objects::{annotation, is_finished, is_ready, items, number, text},
     truth::Name,
     volumes::{self, PodVolume},
 };
@@ -23,6 +28,9 @@ const BACKOFF: Duration = Duration::from_millis(500);
 const BACKOFF_LIMIT: Duration = Duration::from_secs(122);
 /// The first wait before a container that ended is started again.
 const CRASH_BACKOFF: Duration = Duration::from_secs(10);
+/// The first wait before an image is asked for again; doubled each time, up to [`PULL_LIMIT`].
+const PULL_BACKOFF: Duration = Duration::from_secs(10);
+const PULL_LIMIT: Duration = Duration::from_mins(5);
 
 /// How long a pod's program runs by itself, in seconds. Without it, for ever.
 pub const RUNS_FOR: &str = "cluster.palisade.dev/runs-for";
@@ -36,6 +44,11 @@ pub const LAST_WORDS: &str = "cluster.palisade.dev/last-words";
 enum Stage {
     /// Its volumes are not there yet.
     Waiting {
+        retry: Duration,
+        backoff: Duration,
+    },
+    /// Nobody has its image.
+    NoImage {
         retry: Duration,
         backoff: Duration,
     },
@@ -67,6 +80,12 @@ pub(super) struct Worker {
     stage: Stage,
     volumes: Vec<PodVolume>,
     in_use: Vec<String>,
+    /// What its container finds, by path.
+    files: BTreeMap<String, String>,
+    /// Since when a kubelet has had it: its deadline counts from there.
+    since: Duration,
+    /// When it was ended because it had been active for as long as it may be.
+    overdue: Option<Duration>,
     restarts: u64,
     /// The API does not yet know that it runs.
     untold: bool,
@@ -97,12 +116,15 @@ impl Worker {
         }
         let soon = ctx.now + ctx.dice.millis(300, 1_000);
         let began_before = text(&pod, "/status/phase") == "Running";
+        // It may have ended while no kubelet looked, even before anybody was told that it runs: the runtime knows.
+        let ended = ended(&pod, ctx);
+        let (ran_before, last) = (began_before || ended.is_some(), ended.map_or(Exit::Power, |ended| ended.exit));
         let stage = match (runs, marked) {
             (true, _) => Stage::Running,
             // Never started, whatever it was before: only its deletion is finished.
-            (false, true) => Stage::Ended { exit: Exit::Power, unmounted_at: soon },
-            (false, false) if began_before && text(&pod, "/spec/restartPolicy") != "Always" => {
-                Stage::Ended { exit: Exit::Power, unmounted_at: soon }
+            (false, true) => Stage::Ended { exit: last, unmounted_at: soon },
+            (false, false) if ran_before && text(&pod, "/spec/restartPolicy") != "Always" => {
+                Stage::Ended { exit: last, unmounted_at: soon }
             }
             (false, false) => Stage::Waiting { retry: ctx.now, backoff: BACKOFF },
         };
@@ -115,6 +137,9 @@ impl Worker {
                 + u64::from(began_before && !runs),
             in_use: attachable(&volumes),
             volumes,
+            files: BTreeMap::new(),
+            since: begun(&pod, ctx),
+            overdue: None,
             stage,
             untold: true,
             termed: false,
@@ -150,13 +175,25 @@ impl Worker {
 
     /// When it wants to go on by itself.
     pub(super) fn due(&self, connected: bool) -> Option<Duration> {
-        match self.stage {
+        let own = match self.stage {
             Stage::Waiting { retry, .. } => Some(retry).filter(|retry| connected && *retry != Duration::MAX),
+            Stage::NoImage { retry, .. } => Some(retry),
             Stage::Starting { at } => Some(at),
             Stage::Stopping { kill_at, killed } => (!killed).then_some(kill_at),
             Stage::Ended { unmounted_at, .. } => (connected || !self.in_use.is_empty()).then_some(unmounted_at),
             Stage::Running | Stage::Told => None,
-        }
+        };
+        own.into_iter().chain(self.deadline()).min()
+    }
+
+    /// When it has been active for as long as it may be; nothing if it need not care, or no longer.
+    fn deadline(&self) -> Option<Duration> {
+        let active = match self.stage {
+            Stage::Waiting { .. } | Stage::NoImage { .. } | Stage::Starting { .. } | Stage::Running => true,
+            Stage::Stopping { .. } | Stage::Ended { .. } | Stage::Told => false,
+        };
+        let limit = number(&self.pod, "/spec/activeDeadlineSeconds").filter(|_| active)?;
+        Some(self.since + Duration::from_secs(limit))
     }
 
     /// The API knows now which volumes are in use here.
@@ -183,7 +220,7 @@ impl Worker {
         let grace = if self.gone { 1 } else { grace.unwrap_or(own).max(1) };
         let deadline = now + Duration::from_secs(grace);
         self.stage = match self.stage {
-            Stage::Waiting { .. } | Stage::Starting { .. } => {
+            Stage::Waiting { .. } | Stage::NoImage { .. } | Stage::Starting { .. } => {
                 Stage::Ended { exit: Exit::Terminated, unmounted_at: now }
             }
             Stage::Running => Stage::Stopping { kill_at: deadline, killed: false },
@@ -195,11 +232,16 @@ impl Worker {
 
     /// Goes on as far as it can; says whether there is anything left to do.
     pub(super) fn step(&mut self, around: &mut Around<'_>, ctx: &mut Ctx<'_>) -> bool {
+        if self.deadline().is_some_and(|deadline| deadline <= ctx.now) {
+            self.overdue = Some(ctx.now);
+            self.stop(ctx.now);
+        }
         match self.stage {
             Stage::Waiting { retry, backoff } if around.connected && retry <= ctx.now => {
                 self.check_volumes(backoff, around, ctx);
             }
-            Stage::Starting { at } if at <= ctx.now => self.start(around, ctx),
+            Stage::NoImage { retry, backoff } if retry <= ctx.now => self.start(backoff, around, ctx),
+            Stage::Starting { at } if at <= ctx.now => self.start(Duration::ZERO, around, ctx),
             Stage::Running | Stage::Stopping { .. } => self.watch_process(around, ctx),
             _ => {}
         }
@@ -216,9 +258,10 @@ impl Worker {
     }
 
     fn check_volumes(&mut self, backoff: Duration, around: &Around<'_>, ctx: &mut Ctx<'_>) {
-        if let Some(volumes) = ctx.api.read(|store| volumes::of_pod(store, &self.pod)) {
+        let found = |store: &Store| Some((volumes::of_pod(store, &self.pod)?, files::of_pod(store, &self.pod)?));
+        if let Some((volumes, files)) = ctx.api.read(found) {
             self.in_use = attachable(&volumes);
-            self.volumes = volumes;
+            (self.volumes, self.files) = (volumes, files);
             if !self.in_use.iter().all(|name| around.reported.contains(name)) {
                 // Not a failure: the next report wakes it.
                 self.stage = Stage::Waiting { retry: Duration::MAX, backoff };
@@ -232,17 +275,37 @@ impl Worker {
         self.stage = Stage::Waiting { retry: ctx.now + backoff, backoff: (backoff * 2).min(BACKOFF_LIMIT) };
     }
 
-    fn start(&mut self, around: &mut Around<'_>, ctx: &mut Ctx<'_>) {
+    /// Starts its container, if somebody has its image; if not, asks again after twice the wait.
+    fn start(&mut self, waited: Duration, around: &mut Around<'_>, ctx: &mut Ctx<'_>) {
+        let mut images = items(&self.pod, "/spec/containers").map(|container| text(container, "/image"));
+        if let Some(missing) = images.find(|image| !ctx.runner.has_image(image)) {
+            if around.connected {
+                report::no_image(&self.key, &self.uid, missing, waited.is_zero(), ctx);
+            }
+            let backoff = (waited * 2).clamp(PULL_BACKOFF, PULL_LIMIT);
+            self.stage = Stage::NoImage { retry: ctx.now + backoff, backoff };
+            return;
+        }
+        let program = ctx.runner.find(&self.pod, around.node, std::mem::take(&mut self.files));
+        self.begin_process(program, around, ctx);
+        self.stage = Stage::Running;
+        self.untold = true;
+    }
+
+    fn begin_process(&self, program: Option<Program>, around: &mut Around<'_>, ctx: &mut Ctx<'_>) {
         let start = Start {
             pod: Name::clone(&self.uid),
             of: format!("{}/{}", self.key.namespace, self.key.name).into(),
             volumes: self.volumes.iter().map(|volume| (Name::clone(&volume.handle), volume.read_only)).collect(),
-            program: program(&self.pod),
+            stint: if program.is_some() { Stint::default() } else { stint(&self.pod) },
+            told: program.as_ref().map(|program| program.told.clone()),
         };
         around.exits.remove(&self.uid);
-        ctx.truth.act(|world| world.start_process(around.node, start));
-        self.stage = Stage::Running;
-        self.untold = true;
+        let run = ctx.truth.act(|world| world.start_process(around.node, start));
+        if let (Some(run), Some(program)) = (run, program) {
+            let which = Which { node: Name::clone(around.node), pod: Name::clone(&self.uid), run };
+            ctx.runner.run(which, program);
+        }
     }
 
     fn watch_process(&mut self, around: &mut Around<'_>, ctx: &mut Ctx<'_>) {
@@ -270,7 +333,8 @@ impl Worker {
             (Stage::Running | Stage::Stopping { .. }, None)
                 if !around.running.contains(&self.uid) && !self.just_started(ctx, around.node) =>
             {
-                self.stage = Stage::Ended { exit: Exit::Killed, unmounted_at };
+                let exit = ended(&self.pod, ctx).map_or(Exit::Killed, |ended| ended.exit);
+                self.stage = Stage::Ended { exit, unmounted_at };
             }
             _ => {}
         }
@@ -294,7 +358,8 @@ impl Worker {
         if !connected {
             return true;
         }
-        report::pod_ended(&self.key, &self.uid, exit, annotation(&self.pod, LAST_WORDS), ctx);
+        let words = ended(&self.pod, ctx).map(|ended| ended.message().to_owned()).unwrap_or_default();
+        report::pod_ended(&self.key, &self.uid, exit, &words, self.overdue.is_some(), ctx);
         if metadata::is_deleting(&self.pod) {
             let options = DeleteOptions { grace: Some(0), uid: Some(self.uid.to_string()), ..DeleteOptions::default() };
             // Gone already, or another pod by now: either way this one is over.
@@ -306,11 +371,24 @@ impl Worker {
     }
 }
 
+/// What the runtime of its node knows of a pod that has ended there.
+fn ended(pod: &Object, ctx: &Ctx<'_>) -> Option<Ended> {
+    ctx.truth.look(|world| world.ended(text(pod, "/spec/nodeName"), metadata::uid(pod)).cloned())
+}
+
+/// Since when a kubelet has had a pod.
+fn begun(pod: &Object, ctx: &Ctx<'_>) -> Duration {
+    let begun: Option<Timestamp> = text(pod, "/status/startTime").parse().ok();
+    let ago = begun.and_then(|begun| Duration::try_from(ctx.api.now().duration_since(begun)).ok());
+    ctx.now.saturating_sub(ago.unwrap_or_default())
+}
+
 fn attachable(volumes: &[PodVolume]) -> Vec<String> {
     volumes.iter().filter(|volume| volume.attachable).map(|volume| volume.unique.clone()).collect()
 }
 
-fn program(pod: &Object) -> Program {
+fn stint(pod: &Object) -> Stint {
     let runs_for = annotation(pod, RUNS_FOR).parse().ok().map(Duration::from_secs);
-    Program { runs_for, exit_code: annotation(pod, EXIT_CODE).parse().unwrap_or_default() }
+    let code = annotation(pod, EXIT_CODE).parse().unwrap_or_default();
+    Stint { runs_for, end: End { code, words: annotation(pod, LAST_WORDS).to_owned() } }
 }

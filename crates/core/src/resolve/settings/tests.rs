@@ -181,6 +181,22 @@ fn document_003_fc_off_eaton_off_and_on_fc_on() {
 }
 
 #[test]
+fn a_bmc_that_reads_an_outlet_back_has_no_plug_and_no_parameters_of_the_outlets() {
+    let templates = r#"
+{kind: FenceTemplate, metadata: {name: bmc}, spec: {native: {driver: ipmi}, parameters: {ip: "{node}.bmc"}, proves: {class: Power}}}
+---
+{kind: FenceTemplate, metadata: {name: pdu}, spec: {agent: {name: fence_apc_snmp}, parameters: {ip: pdu1, power_wait: "1"}, proves: {class: Power}, readBack: {template: bmc}}}
+"#;
+    let mut world = World::of(&[templates]);
+    let spec = "{nodeNames: [host1], powerManagement: {levels: [{name: a, methods: [{name: pdu, template: pdu, parameters: {retry_on: '2'}, perNode: {host1: {plug: '3'}}}]}]}}";
+    world.configs.insert("c".to_owned(), serde_saphyr::from_str(spec).unwrap());
+    let found = world.resolve("c", "host1").unwrap();
+    let call = &found.calls[&MethodName::from("pdu")];
+    assert_eq!(&*call.device.plug, "3");
+    assert_eq!(call.read_back.as_ref().map(|reader| &*reader.plug), Some(THE_NODE));
+}
+
+#[test]
 fn document_003_the_default_of_a_cloud() {
     let uncordon = "{kind: FenceTemplate, metadata: {name: uncordon}, spec: {builtin: {name: uncordon}}}";
     let wanted = "

@@ -73,6 +73,10 @@ impl World {
             "fence" => self.take_fence(fact)?,
             "target" => self.take_target(fact),
             "isolation" => self.take_isolation(fact)?,
+            "job" => {
+                let call = super::seen_facts::call_id(fact)?;
+                self.fence.jobs.insert(call);
+            }
             "proof" => self.take_proof(fact)?,
             "ends" => self.take_end_of_proof(fact)?,
             "release" => self.take_release(fact)?,
@@ -288,6 +292,7 @@ impl World {
             stable_off: fact.value_or("stable", Span::secs(2))?,
             retries: fact.value_or("retries", 0)?,
             tells_hibernation: !fact.flag("cannot-tell-hibernated"),
+            in_job: fact.flag("in-job"),
             revokes_sessions: fact.flag("revokes-sessions"),
         };
         self.methods.insert(name, method);

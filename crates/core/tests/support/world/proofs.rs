@@ -129,6 +129,7 @@ impl World {
             attachments: Some(Vec::new()),
             calls: Vec::new(),
             reads: Vec::new(),
+            jobs_over: std::collections::BTreeSet::new(),
             kdump_proves: false,
             ..self.seen.clone()
         }
@@ -169,6 +170,7 @@ fn method(name: &str, action: Action, proves: Option<Class>, scope: Scope) -> Me
         stable_off: Span::ZERO,
         retries: 0,
         tells_hibernation: true,
+        in_job: false,
         revokes_sessions: true,
     }
 }

@@ -57,6 +57,10 @@ impl World {
             "admin" => self.take_admin(fact),
             "call" => self.take_call(fact)?,
             "read" => self.take_read(fact)?,
+            "job-over" => {
+                let call = call_id(fact)?;
+                self.seen.jobs_over.insert(call);
+            }
             "unpublished" => {
                 let volume = fact.word("the volume")?;
                 let pod = fact.text("for").unwrap_or_default();
@@ -354,4 +358,12 @@ fn new_pod(name: &str) -> PodSeen {
         mounts: Vec::new(),
         pdb_blocks: false,
     }
+}
+
+/// A call, as attempt and count: `1.2`.
+pub(super) fn call_id(fact: &mut Fact) -> Result<CallId, String> {
+    let word = fact.word("the call, as attempt.count")?;
+    let read = word.split_once('.').and_then(|(attempt, call)| Some((attempt.parse().ok()?, call.parse().ok()?)));
+    let (attempt, call) = read.ok_or_else(|| fact.wrong("a call is written as attempt.count, such as 1.2"))?;
+    Ok(CallId { attempt, call })
 }

@@ -3,7 +3,7 @@
 use std::fmt::Display;
 use std::time::Duration;
 
-use palisade_scenarios::world::{Bmc, Broken, Kind, Link, Look, Power, Switched, Told, World};
+use palisade_scenarios::world::{Agent, Bmc, Broken, Kind, Link, Look, Power, Switched, Told, World};
 use serde_json::Value;
 
 use super::{ALONE_WATCH, Room, Stage, Wait};
@@ -93,6 +93,11 @@ impl World for Stage {
     async fn bmc(&mut self, node: &str, behaves: Bmc) -> Told {
         self.strike(format!("the BMC of {node} {} from now on", does(behaves))).await?;
         self.world.bmc(node, behaves).await
+    }
+
+    async fn agent(&mut self, behaves: Agent) -> Told {
+        self.strike(format!("fence agents {} from now on", all_of_them(behaves))).await?;
+        self.world.agent(behaves).await
     }
 
     async fn api_down(&mut self) -> Told {
@@ -262,6 +267,22 @@ fn far_end(link: Link) -> &'static str {
         Link::Api => "the API server",
         Link::Storage => "its storage",
         Link::Peers => "its peers",
+        Link::Devices => "the BMCs",
+    }
+}
+
+fn all_of_them(behaves: Agent) -> String {
+    match behaves {
+        Agent::Honest => "do what they say".to_owned(),
+        Agent::SaysSuccess => "say that it was done, and do nothing".to_owned(),
+        Agent::LiesWholly => "say that it was done, do nothing, and read off whatever is true".to_owned(),
+        Agent::FailsAfterSuccess => "do it, and say that they failed".to_owned(),
+        Agent::ErrorTextExitZero => "do nothing, say so, and exit as if all were well".to_owned(),
+        Agent::Hangs => "never come to an end".to_owned(),
+        Agent::KilledBySignal => "do it, and are killed before they can say so".to_owned(),
+        Agent::Slow(seconds) => format!("take {seconds} s more for each call"),
+        Agent::FlapsWithCycle => "meet somebody else's power cycle".to_owned(),
+        Agent::WrongReport => "do it, and leave a report that nobody can read".to_owned(),
     }
 }
 

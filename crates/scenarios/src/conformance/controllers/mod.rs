@@ -6,6 +6,7 @@
 mod attach;
 mod detach;
 mod garbage;
+mod jobs;
 mod kubelet;
 mod node_lifecycle;
 mod pod_gc;
@@ -19,6 +20,7 @@ pub(super) const TABLES: &[&[Check]] = &[
     taint_eviction::TABLE,
     pod_gc::TABLE,
     workloads::TABLE,
+    jobs::TABLE,
     attach::TABLE,
     detach::TABLE,
     garbage::TABLE,

@@ -1,0 +1,299 @@
+//! Agent: fences that are made by fence agents and by users' own pods, in Jobs. Agents lie, hang, and die with the node that they
+//! run on; what counts is what is read back.
+
+use std::collections::BTreeSet;
+
+use serde_json::{Value, json};
+
+use super::{clean, database, expect, moved, moved_and_clean, nothing_released};
+use crate::world::{Agent, Kind, Link, Look, Power, Told, World};
+
+/// A template that calls a fence agent for the node's BMC. The machines of stories cannot keep their memory through an off.
+fn agent_template(world: &impl World, name: &str, read_back: Option<&str>) -> Value {
+    let bmc = world.get(Kind::Template, "bmc").unwrap_or_default();
+    let mut parameters = bmc["spec"]["parameters"].as_object().cloned().unwrap_or_default();
+    parameters.insert("systems_uri".to_owned(), "/redfish/v1/Systems/{node}".into());
+    let mut template = json!({
+        "metadata": { "name": name },
+        "spec": {
+            "agent": { "name": "fence_redfish" },
+            "parameters": parameters,
+            "secretRef": bmc["spec"]["secretRef"],
+            "timeout": "25s",
+            "proves": { "class": "Power", "hibernation": "Impossible" },
+        },
+    });
+    if let Some(other) = read_back {
+        template["spec"]["readBack"] = json!({ "template": other });
+    }
+    template
+}
+
+/// A user's own pod that runs this command, and what it proves.
+fn own_template(command: &[&str], read_back: Option<&str>) -> Value {
+    let container = json!({ "name": "mine", "image": "example.com/mine:1", "command": command });
+    let class = if read_back.is_some() { "Power" } else { "None" };
+    let mut template = json!({
+        "metadata": { "name": "mine" },
+        "spec": { "podTemplate": { "spec": { "containers": [container] } }, "proves": { "class": class } },
+    });
+    if let Some(other) = read_back {
+        template["spec"]["readBack"] = json!({ "template": other });
+    }
+    template
+}
+
+/// One level after the other, each with these templates.
+async fn levels(world: &mut impl World, levels: &[&[&str]]) -> Told {
+    let config = world.get(Kind::Config, "bare-metal").unwrap_or_default();
+    // Where each node's device is, if this world says so here.
+    let addresses = config.pointer("/spec/powerManagement/levels/0/methods/0/perNode").cloned();
+    let method = |template: &&str| match &addresses {
+        Some(addresses) => json!({ "name": *template, "template": *template, "perNode": addresses }),
+        None => json!({ "name": *template, "template": *template }),
+    };
+    // A user's own pod is not told to switch on: the way back is a method of its own.
+    let back = |templates: &[&str]| {
+        templates.contains(&"mine").then(|| json!({ "name": "back", "template": "bmc", "action": "SwitchOn" }))
+    };
+    let level = |(number, templates): (usize, &&[&str])| {
+        let methods: Vec<Value> = templates.iter().map(method).chain(back(templates)).collect();
+        json!({ "name": format!("level-{number}"), "methods": methods })
+    };
+    let levels: Vec<Value> = levels.iter().enumerate().map(level).collect();
+    world.patch(Kind::Config, "bare-metal", json!({ "spec": { "powerManagement": { "levels": levels } } })).await
+}
+
+/// A database whose node is fenced by an agent, read back natively or by the agent itself.
+async fn fenced_by_agent(world: &mut impl World, read_back: Option<&str>) -> Told<String> {
+    world.create(Kind::Template, agent_template(world, "agent", read_back)).await?;
+    levels(world, &[&["agent"]]).await?;
+    database(world).await
+}
+
+async fn lose_the_network(world: &mut impl World, node: &str) -> Told {
+    world.cut(node, Link::Api).await?;
+    world.cut(node, Link::Peers).await
+}
+
+async fn give_it_back(world: &mut impl World, node: &str) -> Told {
+    world.heal(node, Link::Peers).await?;
+    world.heal(node, Link::Api).await
+}
+
+/// The Jobs that ever were, by UID, while something is waited for.
+async fn jobs_until(world: &mut impl World, within: u64, what: &str, so: impl Fn(&dyn Look) -> bool) -> Told<usize> {
+    let mut seen = BTreeSet::new();
+    let watched = |world: &dyn Look| {
+        seen.extend(world.list(Kind::Job).iter().map(|job| job["metadata"]["uid"].to_string()));
+        so(world)
+    };
+    world.run_until(within, what, watched).await?;
+    Ok(seen.len())
+}
+
+/// Where the pod of a Job runs; empty if it does not yet.
+fn executor(world: &dyn Look) -> String {
+    let running = |job: &Value| job.pointer("/status/active").and_then(Value::as_u64) == Some(1);
+    let Some(job) = world.list(Kind::Job).into_iter().find(running) else { return String::new() };
+    let of = |pod: &Value| pod.pointer("/metadata/ownerReferences/0/uid") == job.pointer("/metadata/uid");
+    let pod = world.list(Kind::Pod).into_iter().find(|pod| of(pod) && pod["status"]["phase"] == "Running");
+    pod.and_then(|pod| pod["spec"]["nodeName"].as_str().map(ToOwned::to_owned)).unwrap_or_default()
+}
+
+/// An agent switches the machine off, and the native driver reads it back: the database moves.
+pub async fn agent_with_native_read_back(world: &mut impl World) -> Told {
+    let home = fenced_by_agent(world, Some("bmc")).await?;
+    lose_the_network(world, &home).await?;
+    moved(world, &home, 300).await?;
+    give_it_back(world, &home).await?;
+    clean(world, &home, 900).await.map(drop)
+}
+
+/// An agent alone, which reads back itself: a weaker proof, and called so, but one.
+pub async fn agent_alone(world: &mut impl World) -> Told {
+    let home = fenced_by_agent(world, None).await?;
+    lose_the_network(world, &home).await?;
+    moved(world, &home, 300).await?;
+    give_it_back(world, &home).await?;
+    clean(world, &home, 900).await.map(drop)
+}
+
+/// The agent says that it was done and does nothing. Its own read-back gives it away: nothing is released while the machine is on.
+pub async fn agent_only_says_so(world: &mut impl World) -> Told {
+    let home = fenced_by_agent(world, None).await?;
+    world.agent(Agent::SaysSuccess).await?;
+    lose_the_network(world, &home).await?;
+    nothing_released(world, 900).await?;
+    expect(world.power_of(&home) == Power::On, "the machine was on all along")?;
+    world.agent(Agent::Honest).await?;
+    moved(world, &home, 900).await?;
+    give_it_back(world, &home).await?;
+    clean(world, &home, 900).await.map(drop)
+}
+
+/// The agent lies in word and deed, while the kubelet answers its port: a contradiction releases nothing.
+pub async fn agent_lies_while_the_kubelet_answers(world: &mut impl World) -> Told {
+    let home = fenced_by_agent(world, None).await?;
+    world.agent(Agent::LiesWholly).await?;
+    world.cut(&home, Link::Api).await?;
+    nothing_released(world, 900).await
+}
+
+/// The agent lies in word and deed behind a partition. An independent read-back unmasks it.
+pub async fn agent_lies_behind_a_partition(world: &mut impl World) -> Told {
+    let home = fenced_by_agent(world, Some("bmc")).await?;
+    world.agent(Agent::LiesWholly).await?;
+    lose_the_network(world, &home).await?;
+    nothing_released(world, 900).await?;
+    world.agent(Agent::Honest).await?;
+    moved(world, &home, 900).await?;
+    give_it_back(world, &home).await?;
+    clean(world, &home, 900).await.map(drop)
+}
+
+/// The agent does it and says that it failed. What is read back counts, so the database moves in the end.
+pub async fn agent_fails_after_success(world: &mut impl World) -> Told {
+    let home = fenced_by_agent(world, Some("bmc")).await?;
+    world.agent(Agent::FailsAfterSuccess).await?;
+    lose_the_network(world, &home).await?;
+    moved(world, &home, 900).await?;
+    world.agent(Agent::Honest).await?;
+    give_it_back(world, &home).await?;
+    clean(world, &home, 900).await.map(drop)
+}
+
+/// The agent's pod is killed each time, and leaves no report. The machine may be off or not: nobody was told, so nothing is released,
+/// and it is tried on until an agent says what it did.
+pub async fn agent_without_a_report(world: &mut impl World) -> Told {
+    let home = fenced_by_agent(world, Some("bmc")).await?;
+    world.agent(Agent::KilledBySignal).await?;
+    lose_the_network(world, &home).await?;
+    nothing_released(world, 300).await?;
+    world.agent(Agent::Honest).await?;
+    moved(world, &home, 900).await?;
+    give_it_back(world, &home).await?;
+    clean(world, &home, 900).await.map(drop)
+}
+
+/// The agent meets somebody else's power cycle: it says "already off", and the machine comes back two seconds later. That is no
+/// proof, and the next attempt is.
+pub async fn agent_meets_a_power_cycle(world: &mut impl World) -> Told {
+    let home = fenced_by_agent(world, None).await?;
+    world.agent(Agent::FlapsWithCycle).await?;
+    lose_the_network(world, &home).await?;
+    moved(world, &home, 900).await?;
+    expect(world.boots_of(&home) >= 2, "it came back once, and was switched off for good")?;
+    give_it_back(world, &home).await?;
+    clean(world, &home, 900).await.map(drop)
+}
+
+/// The agent hangs until its time is up. The next level is native power, and succeeds.
+pub async fn agent_hangs(world: &mut impl World) -> Told {
+    world.create(Kind::Template, agent_template(world, "agent", None)).await?;
+    levels(world, &[&["agent"], &["bmc"]]).await?;
+    let home = database(world).await?;
+    world.agent(Agent::Hangs).await?;
+    lose_the_network(world, &home).await?;
+    moved(world, &home, 600).await?;
+    give_it_back(world, &home).await?;
+    clean(world, &home, 900).await.map(drop)
+}
+
+/// Nobody has the image of a user's pod. The level has failed when the pod has not started in time, and the next one succeeds.
+pub async fn image_that_nobody_has(world: &mut impl World) -> Told {
+    let mut mine = own_template(&["switch", "off"], Some("bmc"));
+    mine["spec"]["podTemplate"]["spec"]["containers"][0]["image"] = "nowhere.invalid/mine:1".into();
+    world.create(Kind::Template, mine).await?;
+    levels(world, &[&["mine"], &["bmc"]]).await?;
+    let home = database(world).await?;
+    lose_the_network(world, &home).await?;
+    moved(world, &home, 600).await?;
+    give_it_back(world, &home).await?;
+    clean(world, &home, 900).await.map(drop)
+}
+
+/// The node on which the agent runs dies in the middle of it. Another Job does it elsewhere. The machine is not switched on as long as
+/// nobody can tell whether the first Job still acts; when somebody has repaired its node, it is.
+pub async fn executor_dies_in_the_middle(world: &mut impl World) -> Told {
+    let home = fenced_by_agent(world, Some("bmc")).await?;
+    world.agent(Agent::Slow(8)).await?;
+    lose_the_network(world, &home).await?;
+    world.run_until(120, "an agent runs", |world| !executor(world).is_empty()).await?;
+    let dies = executor(world);
+    expect(dies != home, "not on the node that is fenced")?;
+    world.power_off(&dies).await?;
+    world.agent(Agent::Honest).await?;
+    let left = |world: &dyn Look| world.has_left("db-0", &home);
+    let jobs = jobs_until(world, 900, "db-0 runs on another node", left).await?;
+    expect(jobs > 1, "another Job did it")?;
+    give_it_back(world, &home).await?;
+    let waits = |world: &dyn Look| world.power_of(&home) == Power::Off;
+    world.hold_for(120, "the machine stays off while a Job may still act", waits).await?;
+    world.outside_on(&dies).await?;
+    clean(world, &home, 1200).await.map(drop)
+}
+
+/// The node on which the agent runs has no way to the BMCs. Nothing is sent, and it is tried again.
+pub async fn executor_without_a_way(world: &mut impl World) -> Told {
+    let home = fenced_by_agent(world, Some("bmc")).await?;
+    for node in world.nodes() {
+        world.cut(&node, Link::Devices).await?;
+    }
+    lose_the_network(world, &home).await?;
+    nothing_released(world, 300).await?;
+    expect(world.commands_to(&home).is_empty(), "nothing was sent")?;
+    for node in world.nodes() {
+        world.heal(&node, Link::Devices).await?;
+    }
+    moved(world, &home, 900).await?;
+    give_it_back(world, &home).await?;
+    clean(world, &home, 900).await.map(drop)
+}
+
+/// An admin deletes the Job in the middle. Nobody takes that for success, and another one does it.
+pub async fn job_deleted_by_an_admin(world: &mut impl World) -> Told {
+    let home = fenced_by_agent(world, Some("bmc")).await?;
+    world.agent(Agent::Slow(8)).await?;
+    lose_the_network(world, &home).await?;
+    world.run_until(120, "an agent runs", |world| !executor(world).is_empty()).await?;
+    let jobs = world.list(Kind::Job);
+    let name = jobs.first().and_then(|job| job["metadata"]["name"].as_str()).unwrap_or_default().to_owned();
+    world.delete(Kind::Job, &name).await?;
+    world.agent(Agent::Honest).await?;
+    moved(world, &home, 900).await?;
+    give_it_back(world, &home).await?;
+    clean(world, &home, 900).await.map(drop)
+}
+
+/// A user's own pod switches the machine off, and the native driver reads it back.
+pub async fn own_pod_that_is_read_back(world: &mut impl World) -> Told {
+    world.create(Kind::Template, own_template(&["switch", "off"], Some("bmc"))).await?;
+    levels(world, &[&["mine"]]).await?;
+    let home = database(world).await?;
+    lose_the_network(world, &home).await?;
+    moved(world, &home, 300).await?;
+    give_it_back(world, &home).await?;
+    clean(world, &home, 900).await.map(drop)
+}
+
+/// A user's own pod that nobody reads back proves nothing, however well it ends.
+pub async fn own_pod_alone_proves_nothing(world: &mut impl World) -> Told {
+    world.create(Kind::Template, own_template(&["switch", "off"], None)).await?;
+    levels(world, &[&["mine"]]).await?;
+    let home = database(world).await?;
+    lose_the_network(world, &home).await?;
+    nothing_released(world, 900).await
+}
+
+/// "(first AND second) OR power": the second of two agents in one level fails, so the level has, and the next one is power.
+pub async fn both_or_else_power(world: &mut impl World) -> Told {
+    world.create(Kind::Template, agent_template(world, "first", Some("bmc"))).await?;
+    let mut second = agent_template(world, "second", None);
+    second["spec"]["parameters"] = json!({ "ip": "bmc-nowhere" });
+    world.create(Kind::Template, second).await?;
+    levels(world, &[&["first", "second"], &["bmc"]]).await?;
+    let home = database(world).await?;
+    world.power_off(&home).await?;
+    moved_and_clean(world, &home).await
+}
