@@ -215,7 +215,9 @@ impl<'a> Source<'a> {
     ) -> Result<Part, Problem> {
         let all = self.parameters(template, method, &at)?;
         let plug = plug_of(template, &all, &at, self.node)?;
-        let device = device(template, all.clone(), plug.unwrap_or(THE_NODE));
+        // To an agent the system of a Redfish service is a parameter like any other; it has no plug beside it.
+        let own = plug.filter(|_| !(matches!(template.mechanism, Mechanism::Agent(_)) && parameters::is_system(&all)));
+        let device = device(template, all.clone(), own.unwrap_or(THE_NODE));
         let read_back = self.reader(template, method, plug, &at)?;
         let class = class(template.spec.proves.class);
         let scope = class.map_or(Ok(Scope::Node), |class| scope(template, class))?;

@@ -15,6 +15,9 @@ use super::Problem;
 use super::call::Value;
 use crate::ident::NodeName;
 
+/// The fence agent's word for the system of a Redfish service.
+const SYSTEM: &str = "systems_uri";
+
 /// What stands in one place.
 pub(super) struct Layer<'a> {
     /// The place.
@@ -68,8 +71,7 @@ fn same(one: &str, other: &str) -> bool {
 pub(super) fn canonical(name: &str) -> String {
     let name = name.replace('-', "_");
     match name.as_str() {
-        // The last one is the fence agent's word for the system of a Redfish service.
-        "port" | "systems_uri" => "plug".to_owned(),
+        "port" | SYSTEM => "plug".to_owned(),
         "ipaddr" => "ip".to_owned(),
         "login" => "username".to_owned(),
         "passwd" => "password".to_owned(),
@@ -109,6 +111,11 @@ pub(super) fn plug<'a>(all: &'a BTreeMap<String, Value>, at: &str) -> Result<Opt
         Some(Value::Text(text)) => Ok(Some(text)),
         Some(Value::Secret { .. }) => wrong("a plug is no secret, and has to be seen in status; put it into perNode"),
     }
+}
+
+/// Whether the plug is named in the words of fence_redfish, which takes it for a parameter and not for a plug.
+pub(super) fn is_system(all: &BTreeMap<String, Value>) -> bool {
+    all.keys().any(|name| name.replace('-', "_") == SYSTEM)
 }
 
 /// Whether a parameter is given at all.

@@ -61,14 +61,14 @@ impl Executor {
 
     /// One look at the device. `known` is kept for the next look of a series, unless this one fails: then its address or its
     /// login may be out of date.
-    pub(super) async fn sample(&self, target: &Target, plug: &str, known: &mut Option<Arc<dyn Device>>) -> Seen {
+    pub(super) async fn sample(&self, target: &Target, known: &mut Option<Arc<dyn Device>>) -> Seen {
         let before = known.take();
         let read = async {
             let device = match before {
                 Some(device) => device,
                 None => self.device(target).await?,
             };
-            let state = device.state(plug_name(plug)).await?;
+            let state = device.state(plug_name(&target.plug)).await?;
             Ok((state, device))
         };
         let within = duration(target.timeout);

@@ -151,19 +151,20 @@ impl Executor {
     async fn read_plug(&self, method: &MethodName, plug: &str, over: Span) -> PlugRead {
         let samples = match self.reader(method) {
             Some(target) if target.mechanism.in_job() => Box::pin(self.read_by_job(target, over)).await,
-            how => self.read_inline(how, plug, over).await,
+            how => self.read_inline(how, over).await,
         };
         PlugRead { method: method.clone(), plug: plug.into(), samples }
     }
 
-    async fn read_inline(&self, how: Option<&Target>, plug: &str, over: Span) -> Vec<Sample> {
+    /// Whoever reads has a plug of its own: a BMC that reads an outlet back does not call its machine so.
+    async fn read_inline(&self, how: Option<&Target>, over: Span) -> Vec<Sample> {
         let mut samples: Vec<Sample> = Vec::new();
         let mut device = None;
         loop {
             let began = self.context.clock.tick();
             let look = self.context.probe.kubelet(&self.node, self.kubelet);
             let (seen, kubelet) = match how {
-                Some(target) => futures_util::future::join(self.sample(target, plug, &mut device), look).await,
+                Some(target) => futures_util::future::join(self.sample(target, &mut device), look).await,
                 None => (Seen::Unknown, WitnessWord::Unknown),
             };
             let sample = Sample { began, ended: self.context.clock.tick(), seen, kubelet };
@@ -180,9 +181,9 @@ impl Executor {
 
     /// What the device of this method says now, as a witness. Nobody makes a Job only to ask for a word.
     pub(crate) async fn power(&self, method: &Method) -> Seen {
-        match (self.reader(&method.name), method.plugs.first()) {
-            (Some(target), Some(plug)) if !target.mechanism.in_job() => self.sample(target, plug, &mut None).await,
-            _ => Seen::Unknown,
+        match self.reader(&method.name) {
+            Some(target) if !target.mechanism.in_job() => self.sample(target, &mut None).await,
+            Some(_) | None => Seen::Unknown,
         }
     }
 }

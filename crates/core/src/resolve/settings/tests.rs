@@ -197,6 +197,23 @@ fn a_bmc_that_reads_an_outlet_back_has_no_plug_and_no_parameters_of_the_outlets(
 }
 
 #[test]
+fn the_system_of_a_redfish_service_is_a_parameter_to_the_agent_and_a_plug_to_whoever_reads_back() {
+    let templates = r#"
+{kind: FenceTemplate, metadata: {name: bmc}, spec: {native: {driver: redfish}, parameters: {ip: "{node}.bmc"}, proves: {class: Power}}}
+---
+{kind: FenceTemplate, metadata: {name: agent}, spec: {agent: {name: fence_redfish}, parameters: {ip: "{node}.bmc"}, proves: {class: Power}, readBack: {template: bmc}}}
+"#;
+    let mut world = World::of(&[templates]);
+    let spec = "{nodeNames: [host1], powerManagement: {levels: [{name: a, methods: [{name: off, template: agent, parameters: {systems_uri: '/redfish/v1/Systems/{node}'}}]}]}}";
+    world.configs.insert("c".to_owned(), serde_saphyr::from_str(spec).unwrap());
+    let found = world.resolve("c", "host1").unwrap();
+    let call = &found.calls[&MethodName::from("off")];
+    assert_eq!(&*call.device.plug, THE_NODE, "fence_redfish has no plug");
+    assert!(call.device.parameters.contains_key("systems_uri"));
+    assert_eq!(call.read_back.as_ref().map(|reader| &*reader.plug), Some("/redfish/v1/Systems/host1"));
+}
+
+#[test]
 fn document_003_the_default_of_a_cloud() {
     let uncordon = "{kind: FenceTemplate, metadata: {name: uncordon}, spec: {builtin: {name: uncordon}}}";
     let wanted = "
