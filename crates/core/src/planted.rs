@@ -72,11 +72,15 @@ pub enum Bug {
     NeverCloses,
     /// A request that was held once is never looked at again.
     HoldsForEver,
+    /// A Job of an earlier call is taken for this one's.
+    AdoptsAnOldJob,
+    /// Nobody waits for a Job that may still act.
+    ForgetsItsJobs,
 }
 
 impl Bug {
     /// All of them.
-    pub const ALL: [Self; 32] = [
+    pub const ALL: [Self; 34] = [
         Self::ExitCodeIsProof,
         Self::UnknownIsOff,
         Self::HibernatedIsOff,
@@ -109,6 +113,8 @@ impl Bug {
         Self::TakesEveryTaint,
         Self::NeverCloses,
         Self::HoldsForEver,
+        Self::AdoptsAnOldJob,
+        Self::ForgetsItsJobs,
     ];
 }
 

@@ -37,7 +37,7 @@ pub const TOLD: &[&str] = &[
 ];
 
 /// Told by nobody here, for want of what they need: machines that hibernate, a link to the storage that can be cut, an admission
-/// rule, six machines or three zones, a policy for nodes that fail all day.
+/// rule, six machines or three zones, a policy for nodes that fail all day, switched outlets.
 pub const UNTOLD: &[&str] = &[
     "hibernated_machine_is_not_off",
     "process_hangs_in_a_write",
@@ -47,6 +47,7 @@ pub const UNTOLD: &[&str] = &[
     "budget_of_one_with_two_dead",
     "pause_lifted_with_two_dead",
     "first_failure_of_a_small_zone",
+    "outlet_that_the_bmc_reads_back",
     // The default policy takes its place, by which the nodes of a lab that has told other stories flap.
     "policy_deleted_for_good",
 ];

@@ -25,7 +25,7 @@ use self::process::{Process, Strings, ahead};
 use self::reach::{Bmcs, Kubelets};
 use self::sights::Sight;
 use self::watchdog::Watchdog;
-use crate::world::{Look, Needs};
+use crate::world::{Agent, Look, Needs};
 
 /// The image of the pods that call fence agents.
 pub const ACT_IMAGE: &str = "palisade.example/palisade";
@@ -149,6 +149,11 @@ impl Embedded {
             }
             let _ = replica.task.await;
         }
+    }
+
+    /// Fence agents behave like this from now on.
+    pub fn agents_behave(&self, behave: Agent) {
+        self.agents.set(behave);
     }
 
     /// Lets time pass.

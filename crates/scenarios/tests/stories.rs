@@ -172,6 +172,7 @@ stories! {
     quarantine_taint_removed
     pod_deleted_by_an_admin
     agent_with_native_read_back
+    outlet_that_the_bmc_reads_back
     agent_alone
     agent_only_says_so
     agent_lies_while_the_kubelet_answers
@@ -182,6 +183,7 @@ stories! {
     agent_hangs
     image_that_nobody_has
     executor_dies_in_the_middle
+    nobody_left_to_run_the_agent
     executor_without_a_way
     job_deleted_by_an_admin
     own_pod_that_is_read_back

@@ -14,8 +14,8 @@ impl Hand {
         let mut over = BTreeSet::new();
         for call in calls {
             let name = job_name(&self.uid, *call);
-            let (job, pods) = find_job(&self.context, &self.uid, &name).await?;
-            let is_over = match job_progress(job.as_ref(), &pods) {
+            let found = find_job(&self.context, &self.uid, &name).await?;
+            let is_over = match job_progress(found.job.as_ref(), &found.pods) {
                 Progress::Gone | Progress::Ended { for_good: true, .. } => true,
                 Progress::Ended { .. } | Progress::Unbound { .. } | Progress::Starting { .. } | Progress::Running => {
                     end_job(&self.context, &self.uid, &name).await?

@@ -84,7 +84,7 @@ impl World for Embedded {
     }
 
     async fn agent(&mut self, behaves: Agent) -> Told {
-        self.agents.set(behaves);
+        self.agents_behave(behaves);
         Ok(())
     }
 

@@ -110,6 +110,25 @@ pub async fn agent_with_native_read_back(world: &mut impl World) -> Told {
     clean(world, &home, 900).await.map(drop)
 }
 
+/// A switched outlet that the machine's own BMC reads back. To the BMC that machine is no outlet: each goes by a name of its own.
+pub async fn outlet_that_the_bmc_reads_back(world: &mut impl World) -> Told {
+    let mut outlet = agent_template(world, "outlet", Some("reader"));
+    let mut reader = world.get(Kind::Template, "bmc").unwrap_or_default();
+    reader["metadata"] = json!({ "name": "reader" });
+    reader["spec"]["parameters"]["plug"] = "/redfish/v1/Systems/{node}".into();
+    outlet["spec"]["agent"]["name"] = "fence_apc_snmp".into();
+    let parameters = outlet["spec"]["parameters"].as_object_mut();
+    parameters.map(|all| (all.remove("systems_uri"), all.insert("plug".to_owned(), "3".into())));
+    world.create(Kind::Template, json!({ "metadata": reader["metadata"], "spec": reader["spec"] })).await?;
+    world.create(Kind::Template, outlet).await?;
+    levels(world, &[&["outlet"]]).await?;
+    let home = database(world).await?;
+    lose_the_network(world, &home).await?;
+    moved(world, &home, 300).await?;
+    give_it_back(world, &home).await?;
+    clean(world, &home, 900).await.map(drop)
+}
+
 /// An agent alone, which reads back itself: a weaker proof, and called so, but one.
 pub async fn agent_alone(world: &mut impl World) -> Told {
     let home = fenced_by_agent(world, None).await?;
@@ -232,6 +251,26 @@ pub async fn executor_dies_in_the_middle(world: &mut impl World) -> Told {
     world.hold_for(120, "the machine stays off while a Job may still act", waits).await?;
     world.outside_on(&dies).await?;
     clean(world, &home, 1200).await.map(drop)
+}
+
+/// When the pod is marked, every node that could run the agent falls silent as well: nobody can look at the machine any more. That is
+/// waited out at an easy pace, and the database moves when there are nodes again.
+pub async fn nobody_left_to_run_the_agent(world: &mut impl World) -> Told {
+    let home = fenced_by_agent(world, None).await?;
+    lose_the_network(world, &home).await?;
+    let marked = |world: &dyn Look| world.pod("db-0").is_none_or(|pod| pod.metadata.deletion_timestamp.is_some());
+    world.run_until(300, "db-0 is marked", marked).await?;
+    let others: Vec<String> = world.nodes().into_iter().filter(|node| *node != home).collect();
+    for node in &others {
+        world.cut(node, Link::Api).await?;
+    }
+    nothing_released(world, 120).await?;
+    for node in &others {
+        world.heal(node, Link::Api).await?;
+    }
+    moved(world, &home, 600).await?;
+    give_it_back(world, &home).await?;
+    clean(world, &home, 900).await.map(drop)
 }
 
 /// The node on which the agent runs has no way to the BMCs. Nothing is sent, and it is tried again.

@@ -17,6 +17,7 @@ use crate::clock::duration;
 use crate::context::Context;
 use crate::effects::{conflict, gone};
 use crate::said::brief;
+use crate::view::version;
 
 /// How often a Job is looked at.
 const LOOK: Span = Span::millis(500);
@@ -28,11 +29,12 @@ impl Executor {
     pub(super) async fn run(&self, job: Job, target: &Target, send_before: Tick) -> Ended {
         let begun = self.context.clock.tick();
         let ended = |left| Ended { left: Err(left), over: false, name: None, unbound: begun };
-        let name = match self.made(job, send_before).await {
-            Ok(name) => name,
+        let made = match self.made(job, send_before).await {
+            Ok(made) => made,
             Err(Made::Not(why)) => return Ended { over: true, ..ended(why) },
             Err(Made::NobodyKnows(why)) => return ended(why),
         };
+        let (name, since) = (made.name_any(), version_of(&made.metadata.resource_version));
         let known = Some(name.clone());
         let name = name.as_str();
         let (start_by, end_by) = (begun + JOB_START, begun + JOB_START + target.timeout + SLACK);
@@ -42,7 +44,9 @@ impl Executor {
             sleep(duration(LOOK)).await;
             let asked = self.context.clock.tick();
             match find(&self.context, &self.fence, name).await {
-                Ok((job, pods)) => last = progress(job.as_ref(), &pods),
+                // A list from before it was made says nothing of it.
+                Ok(found) if found.version >= since => last = progress(found.job.as_ref(), &found.pods),
+                Ok(_) => tracing::debug!(job = name, "the API server is behind what it has told us"),
                 Err(why) => tracing::debug!(job = name, why = brief(&why), "the Job could not be looked at"),
             }
             let late = match &last {
@@ -69,12 +73,12 @@ impl Executor {
         }
     }
 
-    /// The name of the Job, made now or found.
-    async fn made(&self, job: Job, send_before: Tick) -> Result<String, Made> {
+    /// The Job, made now or found.
+    async fn made(&self, job: Job, send_before: Tick) -> Result<Job, Made> {
         let jobs: Api<Job> = Api::namespaced(self.context.client.clone(), &self.context.namespace);
         self.permit(send_before).may_send().map_err(|late| Made::Not(late.0))?;
         match jobs.create(&PostParams::default(), &job).await {
-            Ok(made) => Ok(made.name_any()),
+            Ok(made) => Ok(made),
             Err(why) if conflict(&why) => self.ours(&jobs, job.metadata.name).await,
             Err(kube::Error::Api(status)) if (400..500).contains(&status.code) && status.code != 429 => {
                 Err(Made::Not(format!("the Job was refused: {}", status.message)))
@@ -85,13 +89,13 @@ impl Executor {
     }
 
     /// Whether the Job of this name is this fence's.
-    async fn ours(&self, jobs: &Api<Job>, name: Option<String>) -> Result<String, Made> {
+    async fn ours(&self, jobs: &Api<Job>, name: Option<String>) -> Result<Job, Made> {
         let name = name.ok_or_else(|| Made::NobodyKnows("the Job's name is not known".to_owned()))?;
         let found = jobs.get_opt(&name).await.map_err(|why| Made::NobodyKnows(brief(&why)))?;
         let found = found.ok_or_else(|| Made::NobodyKnows(format!("the Job {name} was not found again")))?;
         let ours = found.owner_references().iter().any(|owner| owner.uid == self.fence.as_str());
         if ours {
-            Ok(name)
+            Ok(found)
         } else {
             Err(Made::Not(format!("there is a Job {name} that belongs to somebody else; delete it")))
         }
@@ -114,16 +118,33 @@ fn behind(why: &str) -> String {
     if why.is_empty() { String::new() } else { format!(": {why}") }
 }
 
-/// A Job of this fence and its pods, from the API server itself.
-pub(crate) async fn find(context: &Context, fence: &Uid, name: &str) -> kube::Result<(Option<Job>, Vec<Pod>)> {
+/// A Job of a fence as the API server has it, and its pods.
+pub(crate) struct Found {
+    pub(crate) job: Option<Job>,
+    pub(crate) pods: Vec<Pod>,
+    /// How far the API server was when it said so.
+    version: u64,
+}
+
+/// A Job of this fence and its pods, from the API server itself. A list and not a get: it says how far the API server was, which
+/// alone tells a Job that is gone from one that it has not heard of.
+pub(crate) async fn find(context: &Context, fence: &Uid, name: &str) -> kube::Result<Found> {
     let jobs: Api<Job> = Api::namespaced(context.client.clone(), &context.namespace);
-    let Some(job) = jobs.get_opt(name).await? else { return Ok((None, Vec::new())) };
-    let pods: Api<Pod> = Api::namespaced(context.client.clone(), &context.namespace);
     let of_fence = ListParams::default().labels(&format!("{}={fence}", labels::FENCE_UID));
+    let list = jobs.list(&of_fence).await?;
+    let version = version_of(&list.metadata.resource_version);
+    let Some(job) = list.items.into_iter().find(|job| job.name_any() == name) else {
+        return Ok(Found { job: None, pods: Vec::new(), version });
+    };
+    let pods: Api<Pod> = Api::namespaced(context.client.clone(), &context.namespace);
     let uid = job.uid().unwrap_or_default();
     let its = |pod: &Pod| pod.owner_references().iter().any(|owner| owner.uid == uid);
     let pods = pods.list(&of_fence).await?.items.into_iter().filter(its).collect();
-    Ok((Some(job), pods))
+    Ok(Found { job: Some(job), pods, version })
+}
+
+fn version_of(text: &Option<String>) -> u64 {
+    version(text.as_deref().unwrap_or_default())
 }
 
 /// Tells a Job of this fence to go, after all that it has made. True: there is none.

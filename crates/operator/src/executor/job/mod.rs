@@ -14,6 +14,8 @@ use std::time::Duration;
 
 use palisade_core::durable::job_name;
 use palisade_core::effect::DeviceCall;
+use palisade_core::observe::CallId;
+use palisade_core::planted::{self, Bug};
 use palisade_core::prove::{Sample, Seen};
 use palisade_core::resolve::call::{Device as Target, Mechanism, THE_NODE, Value};
 use palisade_core::settings::{Action, LONGEST_WINDOW};
@@ -73,7 +75,9 @@ impl Executor {
             Ok(job) => job,
             Err(why) => return refused(why),
         };
-        job.metadata.name = Some(job_name(&self.fence, call.call));
+        let first = CallId { attempt: 1, call: 0 };
+        let named = if planted::is(Bug::AdoptsAnOldJob) { first } else { call.call };
+        job.metadata.name = Some(job_name(&self.fence, named));
         let ended = self.run(job, target, call.send_before).await;
         let said = match (ended.left, &target.mechanism) {
             (Err(why), _) => Err(Failure::Unknown(why)),
@@ -85,6 +89,15 @@ impl Executor {
 
     /// Has a Job look at the device until it is steadily off, or says otherwise.
     pub(super) async fn read_by_job(&self, target: &Target, over: Span) -> Vec<Sample> {
+        let samples = self.looked_by_job(target, over).await;
+        if samples.last().is_none_or(|last| last.seen != Seen::Off) {
+            // Whoever asks again at once would only make more Jobs, or none at all in a circle.
+            tokio::time::sleep(BETWEEN_JOBS).await;
+        }
+        samples
+    }
+
+    async fn looked_by_job(&self, target: &Target, over: Span) -> Vec<Sample> {
         let began = self.context.clock.tick();
         let Mechanism::Agent(agent) = &target.mechanism else { return vec![self.unread(began, WitnessWord::Unknown)] };
         let task = Task::Look { steady_ms: over.as_millis() };
@@ -110,10 +123,6 @@ impl Executor {
             tracing::debug!(node = %self.node, why, "the device could not be read by a Job");
             return vec![self.unread(began, kubelet)];
         };
-        if looks.last().is_some_and(|look| look.state != Shown::Off) {
-            // Whoever asks again at once would only make more Jobs.
-            tokio::time::sleep(BETWEEN_JOBS).await;
-        }
         looks.iter().map(|look| sample(look, ended.unbound, kubelet)).collect()
     }
 
