@@ -30,16 +30,19 @@ pub enum Act {
     Off,
     /// A BMC was told on.
     On,
+    /// A Job was made that calls a device.
+    Job,
 }
 
 impl Act {
-    /// All of them.
+    /// All but the Jobs, which only some seeds have.
     pub(crate) const ALL: [Self; 8] =
         [Self::Record, Self::LetIn, Self::Ledger, Self::Node, Self::Mark, Self::Remove, Self::Off, Self::On];
 
     fn of(change: &Change, fences: Option<Kind>, policies: Option<Kind>) -> Option<Self> {
         match change.key.kind {
             Kind::NODE => Some(Self::Node),
+            Kind::JOB => change.old.is_none().then_some(Self::Job),
             Kind::POD if change.new.is_none() => Some(Self::Remove),
             Kind::POD => change.new.as_ref().is_some_and(|pod| metadata::is_deleting(pod)).then_some(Self::Mark),
             kind if Some(kind) == fences => {

@@ -47,7 +47,6 @@ const NOT_YET: &[(&str, &str)] = &[
     ("hold/DisruptionBudget*", NO_PROVIDER),
     ("hold/Kdump*", NO_KDUMP),
     ("effect/Unpublish", "there is no attacher of ours yet"),
-    ("effect/EndJobs", "the configs of the seeds call their devices natively"),
     ("effect/DeleteNode", "no config asks for the Node to be deleted"),
 ];
 

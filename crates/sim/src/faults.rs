@@ -6,6 +6,7 @@ use std::time::Duration;
 use palisade_cluster::machines::bmc::Behaviour;
 use palisade_cluster::machines::machine::Link;
 use palisade_cluster::truth::Daemon;
+use palisade_scenarios::world::Agent;
 
 /// One thing that goes wrong, or is mended.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -76,6 +77,10 @@ pub enum Fault {
     PolicyAgain,
     /// An admin edits the policy.
     EditPolicy(&'static str),
+    /// Fence agents behave like this from now on.
+    Agents(Agent),
+    /// An admin deletes the Jobs that call agents.
+    DeleteJobs,
     /// An operator process ends in the middle of what it does, and another one starts.
     CrashOperator(usize),
     /// An operator process is asked to end, and another one starts.
@@ -156,7 +161,7 @@ impl fmt::Display for Fault {
 
 impl Fault {
     /// All kinds, for the account of what was reached.
-    pub const KINDS: [&'static str; 41] = [
+    pub const KINDS: [&'static str; 43] = [
         "power-off",
         "power-off-under",
         "cut-feed",
@@ -190,6 +195,8 @@ impl Fault {
         "protect-pod",
         "policy-again",
         "edit-policy",
+        "agents",
+        "delete-jobs",
         "crash-operator",
         "restart-operator",
         "freeze-operator",
@@ -236,6 +243,8 @@ impl Fault {
             | Self::LetPodsGo
             | Self::PolicyAgain
             | Self::EditPolicy(_)
+            | Self::Agents(_)
+            | Self::DeleteJobs
             | Self::CrashOperator(_)
             | Self::RestartOperator(_)
             | Self::FreezeOperator(..)
@@ -283,6 +292,8 @@ impl Fault {
             Self::ProtectPod(..) => "protect-pod",
             Self::PolicyAgain => "policy-again",
             Self::EditPolicy(_) => "edit-policy",
+            Self::Agents(_) => "agents",
+            Self::DeleteJobs => "delete-jobs",
             Self::CrashOperator(_) => "crash-operator",
             Self::RestartOperator(_) => "restart-operator",
             Self::FreezeOperator(..) => "freeze-operator",

@@ -7,7 +7,7 @@
 //! |---|---|
 //! | `run` | one seed from beginning to end |
 //! | `stage` | what there is before anything goes wrong |
-//! | [`plan`], `trouble`, [`faults`] | what goes wrong, and when |
+//! | [`plan`], `trouble`, [`agents`], [`faults`] | what goes wrong, and when |
 //! | `coming`, [`acts`] | which of it is next |
 //! | `strike`, `wire` | how it goes wrong |
 //! | [`oracle`] | what must not be broken |
@@ -18,6 +18,7 @@
 #![forbid(unsafe_code)]
 
 pub mod acts;
+pub mod agents;
 mod coming;
 pub mod coverage;
 pub mod crash;

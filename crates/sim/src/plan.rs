@@ -12,6 +12,7 @@ use palisade_cluster::machines::bmc::Behaviour;
 use palisade_cluster::machines::machine::Link;
 
 use crate::acts::Act;
+use crate::agents::{self, By};
 use crate::faults::Fault;
 use crate::trouble::{Episode, Trouble};
 
@@ -60,6 +61,8 @@ pub struct Plan {
     pub out_of_service: bool,
     /// How many fences may be in flight.
     pub budget: u64,
+    /// By what machines are switched off.
+    pub by: By,
 }
 
 /// From here on nothing goes wrong any more, and everything has to end well.
@@ -105,6 +108,7 @@ impl Plan {
             }
         }
         plan.keep_liars_honest_company();
+        agents::deal(&mut plan, seed);
         plan.faults.sort_by_key(|(when, _)| match when {
             When::At(at) => *at,
             When::AfterAct(_) | When::AfterThe(..) => Duration::ZERO,

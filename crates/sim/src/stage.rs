@@ -6,6 +6,7 @@ use palisade_cluster::workloads::{self, Claim};
 use palisade_cluster::{Cluster, Shape};
 use serde_json::json;
 
+use crate::agents;
 use crate::people::{PET, edit_policy};
 use crate::plan::Plan;
 use crate::run::NODES;
@@ -34,6 +35,7 @@ pub(crate) fn configure(cluster: &Cluster, plan: &Plan) {
         let possible = json!({ "spec": { "proves": { "hibernation": "Possible" } } });
         let _ = cluster.api().patch(&Key::cluster(kind, "bmc"), Part::Main, &Patch::Merge(possible));
     }
+    agents::configure(cluster, plan);
 }
 
 /// What runs there: databases with a volume for each, pods that share one, and pods that need none.

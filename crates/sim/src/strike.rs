@@ -9,8 +9,10 @@ use palisade_cluster::machines::bmc::Behaviour;
 use palisade_cluster::machines::machine::{Link, Power};
 use palisade_cluster::truth::{Daemon, DaemonState};
 use palisade_scenarios::embedded::Embedded;
+use palisade_scenarios::world::Agent;
 use serde_json::{Value, json};
 
+use crate::agents;
 use crate::faults::{Fault, Watched};
 use crate::oracle::Oracle;
 use crate::people::{
@@ -105,6 +107,8 @@ impl Scene<'_> {
             }
             Fault::PolicyAgain => policy_again(&cluster, self.plan),
             Fault::EditPolicy(what) => edit_policy(&cluster, &edit(what)),
+            Fault::Agents(behave) => self.world.agents_behave(*behave),
+            Fault::DeleteJobs => agents::delete_jobs(&cluster),
             Fault::CrashOperator(_) | Fault::RestartOperator(_) | Fault::FreezeOperator(..) | Fault::SetClock(..) => {
                 self.strike_operator(fault).await;
             }
@@ -234,6 +238,7 @@ impl Scene<'_> {
             cluster.set_daemon(daemon, DaemonState::Running);
         }
         edit_policy(cluster, &edit("Enforce"));
+        self.world.agents_behave(Agent::Honest);
         let_pods_go(cluster.api());
         for number in 1..=NODES {
             let node = format!("n{number}");

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use palisade_api::NodeFence;
-use palisade_api::names::{GROUP, labels, taints};
+use palisade_api::names::{GROUP, annotations, labels, taints};
 use palisade_cluster::Cluster;
 use palisade_cluster::api::{Kind, Object, metadata};
 use palisade_cluster::machines::bmc::Fate;
@@ -110,6 +110,13 @@ pub(super) fn at_the_end(seen: &mut Seen, cluster: &Cluster, fences: Option<Kind
         }
         if node.pointer("/spec/unschedulable").and_then(Value::as_bool) == Some(true) {
             seen.broken(format!("I8: {name} stays cordoned"));
+        }
+    }
+    for job in cluster.api().list(Kind::JOB) {
+        // A fence takes its Jobs with it; one that people have to end keeps them as long.
+        let of = job["metadata"]["annotations"][annotations::TARGET_NODE].as_str().unwrap_or_default();
+        if !held.contains(of) {
+            seen.broken(format!("I8: the Job {} for {of} is left over", metadata::name(&job)));
         }
     }
     for policy in policies.map(|kind| cluster.api().list(kind)).unwrap_or_default() {
