@@ -82,7 +82,7 @@ impl Bmc {
         }
         match words.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
             ["get", asked @ ..] => {
-                let on = self.machine.is_on() && behaviour != Behaviour::SaysOff;
+                let on = self.machine.is_on() && !self.says_off(&behaviour);
                 let told = |name: &&str| match *name {
                     "power" => format!("power:{}\n", u8::from(on)),
                     other => format!("{other}:default\n"),
@@ -93,7 +93,7 @@ impl Bmc {
                 let switch = if *wanted == "0" { Switch::ForceOff } else { Switch::On };
                 self.note(switch);
                 match behaviour {
-                    Behaviour::AcceptsOnly | Behaviour::SaysOff => {}
+                    Behaviour::AcceptsOnly | Behaviour::SaysOff | Behaviour::ShowsFor(_) => {}
                     Behaviour::Refuses(_) => bail!("refused"),
                     _ => self.press(switch)?,
                 }
@@ -112,6 +112,18 @@ impl Bmc {
 
     fn behaviour(&self) -> Behaviour {
         understood(&fs::read_to_string(self.behaviour_file()).unwrap_or_default())
+    }
+
+    /// Whether it says off whatever is so, or still shows what it was told last.
+    fn says_off(&self, behaviour: &Behaviour) -> bool {
+        let told_for = || fs::metadata(self.log_file()).ok()?.modified().ok()?.elapsed().ok();
+        match behaviour {
+            Behaviour::SaysOff => true,
+            Behaviour::ShowsFor(time) => {
+                self.log().last() == Some(&Switch::ForceOff) && told_for().is_some_and(|since| since < *time)
+            }
+            _ => false,
+        }
     }
 
     fn behaviour_file(&self) -> PathBuf {
@@ -142,6 +154,7 @@ impl Bmc {
         if let Behaviour::Slow(wait) = behaviour {
             tokio::time::sleep(wait).await;
         }
+        let was_on = self.machine.is_on();
         let (answer, late) = {
             let mut sessions = sessions.lock().unwrap_or_else(PoisonError::into_inner);
             let mut front = Front { bmc: self, behaviour: &behaviour, sessions: &mut sessions, late: None };
@@ -149,6 +162,11 @@ impl Bmc {
         };
         match (behaviour, late) {
             (Behaviour::Silent, _) => std::future::pending().await,
+            (Behaviour::LosesReply, _) if redfish::is_reset(&request) && was_on => std::future::pending().await,
+            (Behaviour::Flaps(wait), _) if redfish::is_reset(&request) && !self.machine.is_on() => {
+                tokio::time::sleep(wait).await;
+                self.tell(Switch::On);
+            }
             (Behaviour::Late(wait), Some(switch)) => {
                 tokio::time::sleep(wait).await;
                 self.tell(switch);
@@ -189,7 +207,7 @@ impl Panel for Front<'_> {
     }
 
     fn power(&mut self) -> &'static str {
-        if *self.behaviour == Behaviour::SaysOff || !self.bmc.machine.is_on() { "Off" } else { "On" }
+        if self.bmc.says_off(self.behaviour) || !self.bmc.machine.is_on() { "Off" } else { "On" }
     }
 
     fn identity(&self) -> (String, String) {
@@ -199,7 +217,7 @@ impl Panel for Front<'_> {
     fn reset(&mut self, switch: Switch) -> (Fate, StatusCode) {
         self.bmc.note(switch);
         let fate = match self.behaviour {
-            Behaviour::Honest | Behaviour::Slow(_) => {
+            Behaviour::Honest | Behaviour::Slow(_) | Behaviour::LosesReply | Behaviour::Flaps(_) => {
                 self.bmc.tell(switch);
                 Fate::Done
             }
@@ -207,7 +225,7 @@ impl Panel for Front<'_> {
                 self.late = Some(switch);
                 Fate::Late
             }
-            Behaviour::AcceptsOnly | Behaviour::SaysOff => Fate::Ignored,
+            Behaviour::AcceptsOnly | Behaviour::SaysOff | Behaviour::ShowsFor(_) => Fate::Ignored,
             Behaviour::Refuses(_) => Fate::Refused,
             Behaviour::Silent | Behaviour::Unreachable => Fate::Lost,
         };
@@ -277,12 +295,16 @@ fn word(behaviour: &Behaviour) -> String {
         Behaviour::AcceptsOnly => "accepts-only".to_owned(),
         Behaviour::SaysOff => "says-off".to_owned(),
         Behaviour::Late(wait) => format!("late {}", wait.as_secs()),
+        Behaviour::LosesReply => "loses-reply".to_owned(),
+        Behaviour::ShowsFor(time) => format!("shows-for {}", time.as_millis()),
+        Behaviour::Flaps(time) => format!("flaps {}", time.as_millis()),
     }
 }
 
 fn understood(text: &str) -> Behaviour {
     let (name, number) = text.trim().split_once(' ').unwrap_or((text.trim(), "0"));
-    let seconds = Duration::from_secs(number.parse().unwrap_or(0));
+    let number_of = |number: &str| number.parse().unwrap_or(0);
+    let (seconds, millis) = (Duration::from_secs(number_of(number)), Duration::from_millis(number_of(number)));
     match name {
         "slow" => Behaviour::Slow(seconds),
         "silent" => Behaviour::Silent,
@@ -291,6 +313,9 @@ fn understood(text: &str) -> Behaviour {
         "accepts-only" => Behaviour::AcceptsOnly,
         "says-off" => Behaviour::SaysOff,
         "late" => Behaviour::Late(seconds),
+        "loses-reply" => Behaviour::LosesReply,
+        "shows-for" => Behaviour::ShowsFor(millis),
+        "flaps" => Behaviour::Flaps(millis),
         _ => Behaviour::Honest,
     }
 }
@@ -310,6 +335,9 @@ mod tests {
             Behaviour::AcceptsOnly,
             Behaviour::SaysOff,
             Behaviour::Late(Duration::from_secs(75)),
+            Behaviour::LosesReply,
+            Behaviour::ShowsFor(Duration::from_millis(1_500)),
+            Behaviour::Flaps(Duration::from_millis(800)),
         ];
         for behaviour in all {
             assert_eq!(understood(&word(&behaviour)), behaviour);

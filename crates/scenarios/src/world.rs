@@ -58,6 +58,12 @@ pub enum Bmc {
     SaysOff,
     /// It does what it was told after so many seconds, and answers only then.
     Late(u64),
+    /// It does what it was told, and nobody hears that it did.
+    LosesReply,
+    /// It says yes to every switch, does nothing, and for so many milliseconds shows what should be so: a cache.
+    ShowsFor(u64),
+    /// It switches off, and the machine comes back by itself after so many milliseconds.
+    Flaps(u64),
 }
 
 /// How fence agents behave, wherever they run.

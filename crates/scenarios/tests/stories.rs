@@ -111,6 +111,10 @@ stories! {
     bmc_is_slow
     bmc_is_very_slow
     bmc_answers_late
+    bmc_loses_the_reply
+    bmc_shows_off_from_its_cache
+    machine_comes_back_by_itself
+    bmc_needs_eight_seconds
     bmc_away_for_an_hour
     bmc_refuses_to_switch_on
     half_of_the_nodes_gone

@@ -45,6 +45,7 @@ const RECORDED: &[(Bug, u64, &str)] = &[
     (Bug::TakesEveryTaint, 12, "I9"),
     (Bug::NeverCloses, 1, "I8"),
     (Bug::HoldsForEver, 1, "I8"),
+    (Bug::AdoptsAnOldJob, 18, "I8"),
 ];
 
 /// What 2,000 seeds do not find: the schema of the FencePolicy refuses a ledger with more entries than the budget has slots.

@@ -42,6 +42,12 @@ pub enum Behaviour {
     SaysOff,
     /// It carries a reset out after this time, and answers only then: long after most callers gave up.
     Late(Duration),
+    /// It carries a reset out, and its answer to that never arrives, unless there was nothing to do. Reads are honest.
+    LosesReply,
+    /// It answers every reset with success, does nothing, and shows what should be so for this long: a cache. Then it is honest.
+    ShowsFor(Duration),
+    /// It switches off, and the machine comes back by itself after this time.
+    Flaps(Duration),
 }
 
 /// What became of a command.
@@ -102,10 +108,16 @@ impl Bmc {
         }
     }
 
+    /// Whether it serves an off from its cache.
+    fn shows_an_old_off(&self, now: Duration) -> bool {
+        let told = self.log.last().filter(|(_, command)| command.switch == Switch::ForceOff);
+        matches!((&self.behaviour, told), (Behaviour::ShowsFor(time), Some((at, _))) if now < *at + *time)
+    }
+
     /// The power that it reports.
-    pub(crate) fn reports(&self, power: Power) -> &'static str {
+    pub(crate) fn reports(&self, power: Power, now: Duration) -> &'static str {
         match power {
-            _ if self.behaviour == Behaviour::SaysOff => "Off",
+            _ if self.behaviour == Behaviour::SaysOff || self.shows_an_old_off(now) => "Off",
             Power::PoweringOn => "PoweringOn",
             Power::On => "On",
             Power::PoweringOff => "PoweringOff",
@@ -121,9 +133,10 @@ impl World {
     pub(crate) fn tell_bmc(&mut self, node: &Name, switch: Switch) -> Fate {
         let Some(bmc) = self.bmcs.get_mut(node) else { return Fate::Lost };
         let (fate, wait) = match bmc.behaviour {
-            Behaviour::Honest | Behaviour::Slow(_) => (Fate::Done, Duration::ZERO),
+            Behaviour::Honest | Behaviour::Slow(_) | Behaviour::LosesReply => (Fate::Done, Duration::ZERO),
+            Behaviour::Flaps(wait) => (Fate::Done, wait),
             Behaviour::Late(wait) => (Fate::Late, wait),
-            Behaviour::AcceptsOnly | Behaviour::SaysOff => (Fate::Ignored, Duration::ZERO),
+            Behaviour::AcceptsOnly | Behaviour::SaysOff | Behaviour::ShowsFor(_) => (Fate::Ignored, Duration::ZERO),
             Behaviour::Refuses(_) => (Fate::Refused, Duration::ZERO),
             Behaviour::Silent | Behaviour::Unreachable => (Fate::Lost, Duration::ZERO),
         };
@@ -131,7 +144,13 @@ impl World {
         bmc.log.push((self.now, command));
         self.happened(What::Told { node: Name::clone(node), command });
         match fate {
-            Fate::Done => self.switch(node, switch),
+            Fate::Done => {
+                self.switch(node, switch);
+                if wait > Duration::ZERO && switch == Switch::ForceOff {
+                    let command = Command { switch: Switch::On, fate };
+                    self.plan(wait, Later::Command { node: Name::clone(node), command });
+                }
+            }
             Fate::Late => self.plan(wait, Later::Command { node: Name::clone(node), command }),
             Fate::Ignored | Fate::Refused | Fate::Lost => {}
         }
@@ -198,10 +217,12 @@ impl BmcNetwork {
             Behaviour::Slow(wait) => self.clock.sleep(wait).await,
             _ => self.clock.sleep(blink).await,
         }
+        let was_off = self.truth.look(|world| world.machines.get(&node).is_some_and(|one| one.power == Power::Off));
         let answer = self.truth.act(|world| redfish::embedded(world, &node, &request));
         match behaviour {
             // The command is logged as lost; the caller waits for ever.
             Behaviour::Silent => std::future::pending().await,
+            Behaviour::LosesReply if redfish::is_reset(&request) && !was_off => std::future::pending().await,
             Behaviour::Late(wait) => self.clock.sleep(wait).await,
             _ => self.clock.sleep(blink).await,
         }

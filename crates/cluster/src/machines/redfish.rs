@@ -69,7 +69,7 @@ impl Panel for Embedded<'_> {
         else {
             return "";
         };
-        let power = bmc.reports(machine.power);
+        let power = bmc.reports(machine.power, self.world.now);
         if power == "Off" {
             bmc.said_off = Some(self.world.now);
         }
@@ -105,6 +105,11 @@ const RESETS: [(&str, Switch); 7] = [
     ("PowerCycle", Switch::Restart),
     ("PushPowerButton", Switch::On),
 ];
+
+/// Whether a request is to switch something.
+pub fn is_reset<B>(request: &Request<B>) -> bool {
+    request.uri().path().ends_with("/Actions/ComputerSystem.Reset")
+}
 
 pub(crate) fn embedded(world: &mut World, node: &Name, request: &Request<Bytes>) -> Response<Bytes> {
     answer(&mut Embedded { world, node, none: Sessions::default() }, request)

@@ -62,6 +62,10 @@ async fn bmcs_that_lie_refuse_or_dawdle() {
         (Behaviour::Slow(seconds(2)), Some(204), Some("Off"), Power::Off, Fate::Done),
         // The caller has long given up, and the machine goes off all the same.
         (Behaviour::Late(seconds(25)), None, None, Power::Off, Fate::Late),
+        (Behaviour::LosesReply, None, Some("Off"), Power::Off, Fate::Done),
+        (Behaviour::ShowsFor(seconds(25)), Some(204), Some("Off"), Power::On, Fate::Ignored),
+        (Behaviour::ShowsFor(seconds(2)), Some(204), Some("On"), Power::On, Fate::Ignored),
+        (Behaviour::Flaps(seconds(2)), Some(204), Some("On"), Power::On, Fate::Done),
     ] {
         let cluster = Cluster::up(&Shape::default()).await;
         let (_, user, password) = cluster.bmc("n1").login().unwrap();

@@ -71,6 +71,9 @@ impl World for LabWorld {
             Bmc::AcceptsOnly => Behaviour::AcceptsOnly,
             Bmc::SaysOff => Behaviour::SaysOff,
             Bmc::Late(seconds) => Behaviour::Late(Duration::from_secs(seconds)),
+            Bmc::LosesReply => Behaviour::LosesReply,
+            Bmc::ShowsFor(millis) => Behaviour::ShowsFor(Duration::from_millis(millis)),
+            Bmc::Flaps(millis) => Behaviour::Flaps(Duration::from_millis(millis)),
         };
         let machine = self.lab.machine(node).map_err(broken)?;
         bmc::Bmc::of(self.lab.run(), machine).set(&behaviour).map_err(broken)

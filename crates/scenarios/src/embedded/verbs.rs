@@ -79,6 +79,9 @@ impl World for Embedded {
             Bmc::AcceptsOnly => Behaviour::AcceptsOnly,
             Bmc::SaysOff => Behaviour::SaysOff,
             Bmc::Late(seconds) => Behaviour::Late(Duration::from_secs(seconds)),
+            Bmc::LosesReply => Behaviour::LosesReply,
+            Bmc::ShowsFor(millis) => Behaviour::ShowsFor(Duration::from_millis(millis)),
+            Bmc::Flaps(millis) => Behaviour::Flaps(Duration::from_millis(millis)),
         });
         Ok(())
     }

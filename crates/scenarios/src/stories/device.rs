@@ -86,6 +86,57 @@ pub async fn bmc_answers_late(world: &mut impl World) -> Told {
     Ok(())
 }
 
+/// The BMC switches off as it is told, and its answer gets lost. Nobody was told that it was done, so the off is sent again; that one is
+/// answered, as there is nothing left to do, and the database moves.
+pub async fn bmc_loses_the_reply(world: &mut impl World) -> Told {
+    let home = cut_off_with(world, Bmc::LosesReply).await?;
+    world.cut(&home, Link::Peers).await?;
+    moved(world, &home, 900).await?;
+    world.bmc(&home, Bmc::Honest).await?;
+    world.heal(&home, Link::Peers).await?;
+    world.heal(&home, Link::Api).await?;
+    clean(world, &home, 1200).await.map(drop)
+}
+
+/// The BMC takes the off, does nothing, and shows Off from its cache for a second and a half. That is less than `stableOff`, so it
+/// is found out each time; nothing is released while the machine runs.
+pub async fn bmc_shows_off_from_its_cache(world: &mut impl World) -> Told {
+    let home = cut_off_with(world, Bmc::ShowsFor(1_500)).await?;
+    world.cut(&home, Link::Peers).await?;
+    nothing_released(world, 900).await?;
+    world.bmc(&home, Bmc::Honest).await?;
+    moved(world, &home, 900).await?;
+    world.heal(&home, Link::Peers).await?;
+    world.heal(&home, Link::Api).await?;
+    clean(world, &home, 1200).await.map(drop)
+}
+
+/// The machine comes back by itself two seconds after each off was sent, as a power-restore policy has it. It never is off for long enough to
+/// be proven, so nothing is released; when it stays off, the database moves.
+pub async fn machine_comes_back_by_itself(world: &mut impl World) -> Told {
+    let home = cut_off_with(world, Bmc::Flaps(2_000)).await?;
+    world.cut(&home, Link::Peers).await?;
+    nothing_released(world, 600).await?;
+    world.bmc(&home, Bmc::Honest).await?;
+    moved(world, &home, 900).await?;
+    world.heal(&home, Link::Peers).await?;
+    world.heal(&home, Link::Api).await?;
+    clean(world, &home, 1200).await.map(drop)
+}
+
+/// The BMC needs eight seconds for each answer, and its template gives it no more than ten for a whole call. Nothing comes of that but
+/// a reason; with time enough the database moves.
+pub async fn bmc_needs_eight_seconds(world: &mut impl World) -> Told {
+    let home = database(world).await?;
+    world.bmc(&home, Bmc::Slow(8)).await?;
+    world.power_off(&home).await?;
+    nothing_released(world, 300).await?;
+    world.patch(Kind::Template, "bmc", json!({ "spec": { "timeout": "60s" } })).await?;
+    moved(world, &home, 1200).await?;
+    world.bmc(&home, Bmc::Honest).await?;
+    clean(world, &home, 1200).await.map(drop)
+}
+
 /// The BMC is away for an hour while its machine is dead. The fence goes on trying, slower and slower, and succeeds.
 pub async fn bmc_away_for_an_hour(world: &mut impl World) -> Told {
     let home = database(world).await?;

@@ -65,7 +65,7 @@ pub(super) fn at_the_end(seen: &mut Seen, cluster: &Cluster, fences: Option<Kind
     };
     let mut held = BTreeSet::new();
     for fence in fences.map(|kind| cluster.api().list(kind)).unwrap_or_default() {
-        if text(&fence, "/status/phase") == "Failed" && FOR_PEOPLE.contains(&text(&fence, "/status/reason").as_str()) {
+        if is_for_people(&fence) {
             held.insert(metadata::name(&fence).to_owned());
             continue;
         }
@@ -158,6 +158,17 @@ pub(super) fn at_the_end(seen: &mut Seen, cluster: &Cluster, fences: Option<Kind
         if stateful && phase != "Running" && !waits {
             seen.broken(format!("I8: {} is {phase}", metadata::name(pod)));
         }
+    }
+}
+
+/// Whether a fence fails for a reason that only people can resolve, or tries it once more, slowly, after it has failed so.
+fn is_for_people(fence: &Value) -> bool {
+    let told = |reason: Option<&Value>| reason.and_then(Value::as_str).is_some_and(|why| FOR_PEOPLE.contains(&why));
+    let lines = fence.pointer("/status/timeline").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
+    match fence.pointer("/status/phase").and_then(Value::as_str) {
+        Some("Failed") => told(fence.pointer("/status/reason")),
+        Some("New" | "Isolating") => lines.iter().any(|line| told(line.get("reason"))),
+        _ => false,
     }
 }
 
