@@ -33,6 +33,14 @@ pub(crate) struct Plans {
 struct Source {
     labels: BTreeMap<String, String>,
     stay_off: bool,
+    /// What the policy vouches for: a plan that rests on a word goes with it.
+    declared_power: Vec<String>,
+}
+
+impl Source {
+    fn is_still(&self, labels: &BTreeMap<String, String>, view: &View) -> bool {
+        self.labels == *labels && self.declared_power == view.declared_power()
+    }
 }
 
 impl Plans {
@@ -50,7 +58,7 @@ impl Plans {
     /// otherwise are not kept for that. Nothing if the node cannot be fenced.
     pub(crate) fn calls_of(&self, node: &NodeName, view: &View) -> Option<Arc<BTreeMap<MethodName, Call>>> {
         let labels = &view.node(node)?.facts.as_ref()?.labels;
-        if let Some((_, made)) = self.made.get(node).filter(|(from, _)| from.labels == *labels) {
+        if let Some((_, made)) = self.made.get(node).filter(|(from, _)| from.is_still(labels, view)) {
             return made.as_ref().ok().map(|plan| Arc::clone(&plan.calls));
         }
         make(node, labels, false, view).ok().map(|plan| Arc::clone(&plan.calls))
@@ -63,10 +71,11 @@ impl Plans {
         let labels = facts.map_or(&none, |facts| &facts.labels);
         let stay_off = view.fences.get(node).is_some_and(|fence| fence.spec.stay_off);
         match self.made.get(node) {
-            Some((from, made)) if from.stay_off == stay_off && from.labels == *labels => made.clone(),
+            Some((from, made)) if from.stay_off == stay_off && from.is_still(labels, view) => made.clone(),
             _ => {
                 let made = make(node, labels, stay_off, view);
-                let from = Source { labels: labels.clone(), stay_off };
+                let declared_power = view.declared_power().to_vec();
+                let from = Source { labels: labels.clone(), stay_off, declared_power };
                 self.made.insert(node.clone(), (from, made.clone()));
                 made
             }
@@ -77,7 +86,7 @@ impl Plans {
 fn make(node: &NodeName, labels: &BTreeMap<String, String>, stay_off: bool, view: &View) -> Made {
     let configs: BTreeMap<_, _> = view.configs.iter().map(|(name, one)| (name.as_str(), &one.spec)).collect();
     let templates = view.templates.iter().map(|(name, one)| (name.as_str(), &one.spec)).collect();
-    let wanted = Wanted { node, stay_off, revoking: &BTreeSet::new() };
+    let wanted = Wanted { node, stay_off, revoking: &BTreeSet::new(), declared_power: view.declared_power() };
     let resolved = resolve::config_for(node, labels, &configs)
         .and_then(|(name, spec)| resolve::settings(name, spec, &templates, wanted))
         .map_err(|why| why.to_string())?;
