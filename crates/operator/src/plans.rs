@@ -92,3 +92,43 @@ fn make(node: &NodeName, labels: &BTreeMap<String, String>, stay_off: bool, view
         .map_err(|why| why.to_string())?;
     Ok(Arc::new(Plan { settings: resolved.settings, calls: Arc::new(resolved.calls) }))
 }
+
+#[cfg(test)]
+mod tests {
+    use palisade_api::{FenceConfig, FencePolicy, FenceTemplate};
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn object<K: serde::de::DeserializeOwned>(name: &str, spec: &Value) -> K {
+        serde_json::from_value(json!({ "metadata": { "name": name }, "spec": spec })).unwrap()
+    }
+
+    fn by_word() -> View {
+        let containers = json!([{ "name": "a", "image": "a" }]);
+        let proves = json!({ "class": "Power", "withoutReadBack": true });
+        let mine = json!({ "podTemplate": { "spec": { "containers": containers } }, "proves": proves });
+        let methods = json!([{ "name": "mine", "template": "mine" }]);
+        let levels = json!({ "levels": [{ "name": "a", "methods": methods }] });
+        let config = json!({ "nodeSelector": {}, "stayOff": true, "powerManagement": levels });
+        let mut view = View::default();
+        view.templates.insert("mine".to_owned(), object::<FenceTemplate>("mine", &mine));
+        view.configs.insert("c".to_owned(), object::<FenceConfig>("c", &config));
+        view
+    }
+
+    #[test]
+    fn a_plan_by_a_pods_word_comes_and_goes_with_the_policy() {
+        let (mut plans, mut view, node) = (Plans::default(), by_word(), NodeName::from("n1"));
+        assert!(plans.of(&node, &view).is_err(), "without a policy nobody vouches");
+        for (named, usable) in [(json!([]), false), (json!(["mine"]), true), (json!(["other"]), false)] {
+            view.policy = Some(object::<FencePolicy>("cluster", &json!({ "declaredPower": named })));
+            let made = plans.of(&node, &view);
+            assert_eq!(made.is_ok(), usable, "{named}: {:?}", made.err());
+        }
+        view.policy = Some(object::<FencePolicy>("cluster", &json!({ "declaredPower": ["mine"] })));
+        assert!(plans.of(&node, &view).is_ok());
+        view.policy = None;
+        assert!(plans.of(&node, &view).is_err(), "a policy that is gone vouches for nothing");
+    }
+}
