@@ -96,6 +96,11 @@ pub struct FencePolicySpec {
     /// does not keep this word lets two nodes write to one volume. None by default.
     #[schemars(schema_with = "schema::csi_drivers")]
     pub driver_guard: Vec<String>,
+    /// FenceTemplates with proves.withoutReadBack whose success counts as a person's word that the machine is off and its memory
+    /// is lost: you vouch for these pods by writing their names here. Nobody reads back what they did. A pod that succeeds
+    /// while the machine still runs lets two nodes write to one volume. None by default.
+    #[schemars(schema_with = "schema::templates")]
+    pub declared_power: Vec<String>,
     /// When repeated failures of a node raise an alarm.
     pub repeated_failures: Alarm,
     /// How long finished requests are kept.
@@ -124,6 +129,7 @@ impl Default for FencePolicySpec {
             approval: Approval::Never,
             release: Release::default(),
             driver_guard: Vec::new(),
+            declared_power: Vec::new(),
             repeated_failures: Alarm::default(),
             history: History::default(),
         }

@@ -100,6 +100,11 @@ pub(crate) fn csi_drivers(_: &mut SchemaGenerator) -> Schema {
     set_of(&string(SUBDOMAIN, 63), 32)
 }
 
+/// Names of FenceTemplates.
+pub(crate) fn templates(make: &mut SchemaGenerator) -> Schema {
+    set_of(&object_name(make), 32)
+}
+
 /// Names of storage providers.
 pub(crate) fn providers(make: &mut SchemaGenerator) -> Schema {
     set_of(&label_name(make), 16)

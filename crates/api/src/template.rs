@@ -1,7 +1,8 @@
 //! `FenceTemplate`: a device or mechanism that methods share, and what it proves.
 //!
 //! Promise (I6): a template says what it proves, and the schema refuses claims that its kind cannot back: a built-in
-//! proves nothing, a user's pod proves nothing unless somebody reads back.
+//! proves nothing, a user's pod proves nothing unless somebody reads back. That nobody does is said in so many words
+//! (`withoutReadBack`), and means nothing before a person writes the template's name into the policy.
 
 mod pod;
 
@@ -64,8 +65,16 @@ use crate::{
         "proves.class: a storage provider proves Storage or Driver (or None), nothing about power or network"),
     rule_at(".proves", "self.proves.class != 'Driver' || has(self.storage)",
         "proves.class: Driver is proven by a storage provider's own attacher; use storage"),
-    rule_at(".proves", "!has(self.podTemplate) || self.proves.class == 'None' || has(self.readBack)",
+    rule_at(".proves", "!has(self.podTemplate) || self.proves.class == 'None' || has(self.readBack) || has(self.proves.withoutReadBack) && self.proves.withoutReadBack",
         "proves.class: an exit code of 0 proves nothing; name a readBack template, or set class to None"),
+    rule_at(".proves", "!has(self.proves.withoutReadBack) || !self.proves.withoutReadBack || has(self.podTemplate)",
+        "proves.withoutReadBack: only for a podTemplate; what Palisade calls itself it also reads back, so remove it"),
+    rule_at(".proves", "!has(self.proves.withoutReadBack) || !self.proves.withoutReadBack || self.proves.class == 'Power'",
+        "proves.withoutReadBack: a person can vouch that a machine is off, and for nothing less; set class to Power or remove it"),
+    rule_at(".proves", "!has(self.proves.withoutReadBack) || !self.proves.withoutReadBack || !has(self.readBack)",
+        "proves.withoutReadBack: readBack looks for itself, and nobody has to vouch; remove one of the two"),
+    rule_at(".proves", "!has(self.proves.withoutReadBack) || !self.proves.withoutReadBack || !has(self.proves.hibernation)",
+        "proves.hibernation: without a readBack nobody looks whether the machine was running; remove it, and let the pod see to it that the memory is lost"),
     rule_at(".proves", "self.proves.class != 'Storage' || has(self.storage) || size(self.proves.drivers) > 0",
         "proves.drivers: a Storage proof needs the CSI drivers whose volumes it covers"),
     rule_at(".proves", "self.proves.class == 'Storage' || size(self.proves.drivers) == 0",
@@ -256,11 +265,21 @@ pub struct Proves {
     /// up goes on writing to a volume that another node has by then.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hibernation: Option<Hibernation>,
+    /// For a podTemplate that proves Power: nobody can read its result back. Such a pod proves nothing, and no FenceConfig may
+    /// use it unless spec.declaredPower of the FencePolicy names this template: then its success counts as a person's word that
+    /// the machine is off and its memory is lost, until the node shows a sign of life.
+    #[serde(skip_serializing_if = "is_false")]
+    pub without_read_back: bool,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it with a reference")]
+fn is_false(said: &bool) -> bool {
+    !said
 }
 
 impl Default for Proves {
     fn default() -> Self {
-        Self { class: ProvesClass::None, drivers: Vec::new(), hibernation: None }
+        Self { class: ProvesClass::None, drivers: Vec::new(), hibernation: None, without_read_back: false }
     }
 }
 

@@ -116,7 +116,7 @@ impl Fence {
         self.isolations.iter().any(|isolation| isolation.kind == kind)
     }
 
-    /// Whether something of this kind was read back and has not been lifted since.
+    /// Whether something of this kind is in force: read back (or vouched for), and not lifted since.
     pub fn in_force(&self, kind: IsolationKind) -> bool {
         self.isolations.iter().any(|isolation| isolation.kind == kind && isolation.state == IsolationState::InForce)
     }
@@ -316,7 +316,7 @@ pub enum IsolationKind {
 pub enum IsolationState {
     /// The intent is recorded; it may or may not be in force.
     Intended,
-    /// It was read back.
+    /// It was read back, or the policy vouches for the pod that made it.
     InForce,
     /// The intent to lift it is recorded: it protects nothing any more.
     Lifting,

@@ -372,6 +372,29 @@ pub struct Memory {
     pub(crate) awaited: BTreeMap<Uid, (Tick, Option<ReadId>)>,
     /// Signs of life as they stood when the present series of reads began.
     pub(crate) baseline: Option<LifeSigns>,
+    /// The call of this process to a pod that nobody can read back, and for which the policy vouches.
+    pub(crate) vouching: Option<Vouching>,
+}
+
+/// A call to a pod for which the policy vouches.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct Vouching {
+    /// Which.
+    pub(crate) call: CallId,
+    /// Its success, once it was seen.
+    pub(crate) answered: Option<Answered>,
+}
+
+/// The success of such a pod, as it was first seen.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct Answered {
+    /// When.
+    pub(crate) at: Tick,
+    /// The first read that begins after it.
+    pub(crate) first_read: ReadId,
+    /// Signs of life as they stood then. Later than the call, for the machine may live until the pod has done its work; no later
+    /// than this, or a machine that lives on could be overheard.
+    pub(crate) life: LifeSigns,
 }
 
 impl Memory {
@@ -394,12 +417,15 @@ impl Memory {
             intended: BTreeMap::new(),
             awaited: BTreeMap::new(),
             baseline: None,
+            vouching: None,
         }
     }
 
     /// Another process has written this fence meanwhile: calls of that one may be under way.
     pub fn found_again(&mut self, now: Tick) {
         self.found = Some(now);
+        // What it asked for, and when, is not known here.
+        self.vouching = None;
     }
 
     /// Whether a series is on its way. One that was never answered is given up after the time that a device has to settle.

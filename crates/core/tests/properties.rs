@@ -15,10 +15,13 @@ use palisade_core::fence::{
     Detach, End, Fence, IsolationKind, IsolationState, Phase, ReleaseState, Run, Slot, StatusWord, StepWord,
 };
 use palisade_core::ident::{PodRef, Uid};
-use palisade_core::observe::{Access, CallId, Deletion, LedgerSeen, Mount, NodeSeen, Observations, ReadId};
+use palisade_core::observe::{
+    Access, CallId, CallOutcome, Deletion, LedgerSeen, Mount, NodeSeen, Observations, ReadId,
+};
 use palisade_core::prove::{Class, Judged, Proof, Scope, judge_for};
-use palisade_core::reason::automaton::FailReason;
+use palisade_core::reason::automaton::{FailReason, MoveReason};
 use palisade_core::settings::{Action, Method, Settings};
+use palisade_core::snapshot::WitnessWord;
 use palisade_core::time::Span;
 use palisade_core::{Decision, durable, step};
 use proptest::prelude::*;
@@ -99,8 +102,10 @@ proptest! {
                         .filter(|proof| release.basis.proofs().contains(&proof.id()))
                         .map(Proof::class)
                         .collect();
-                    let read = classes.iter().any(|class| matches!(class, Class::Power | Class::Storage | Class::Network));
+                    let by_pod = fence.proofs.iter().any(|proof| release.basis.proofs().contains(&proof.id()) && is_a_pods_word(proof));
+                    let read = by_pod || classes.iter().any(|class| matches!(class, Class::Power | Class::Storage | Class::Network));
                     let class = if classes.contains(&Class::Power) { Class::Power } else { Class::Storage };
+                    let class = if by_pod { Class::Confirmed } else { class };
                     let verified = walk.asked_reads.iter().skip(first.unwrap_or(usize::MAX)).any(|asked| {
                         walk.seen.reads.iter().any(|answer| answer.id == asked.id)
                             && asked.plugs.iter().all(|plug| {
@@ -195,6 +200,36 @@ proptest! {
                     judge_for(proof.class(), &answer.plugs, &asked.plugs, Span::secs(2)) == Judged::Off
                 });
                 prop_assert!(off, "made from {answer:?}: {proof:?}");
+            }
+        }
+    }
+
+    /// I6: a pod's word becomes a proof only in a step that sees the very life that is fenced, its lease silent, its kubelet listened
+    /// for in vain, and the call that was asked for last accepted; and whoever asked for it has not died since.
+    #[test]
+    fn a_pods_word_is_taken_only_of_a_silent_node((setup, events) in walks()) {
+        let mut walk = Walk::new(setup);
+        let mut asked_by_us = false;
+        for event in events {
+            asked_by_us &= !matches!(event, Happens::Crash);
+            walk.happen(event);
+            let (before, decision) = walk.step();
+            let asks = |effect: &Effect| matches!(effect, Effect::Record { why: MoveReason::JobIntended { .. }, .. });
+            let calls = |effect: &Effect| matches!(effect, Effect::CallDevice(_));
+            asked_by_us |= decision.effects.iter().any(|effect| asks(effect) || (!walk.setup.by_job && calls(effect)));
+            let new = &walk.state.fence;
+            let made = new.proofs.iter().filter(|proof| !before.fence.proofs.contains(proof) && proof.ended().is_none());
+            for proof in made.filter(|proof| is_a_pods_word(proof)) {
+                let NodeSeen::There(node) = &walk.seen.node else { return Err(TestCaseError::fail("of a Node that is gone")) };
+                prop_assert!(asked_by_us, "the Job of somebody else: {proof:?}");
+                prop_assert!(node.lease_silent && node.life == *proof.baseline(), "it lives: {proof:?}");
+                prop_assert!(Some(&proof.target().boot) == node.boot() && proof.target().uid == node.uid, "another life: {proof:?}");
+                prop_assert!(before.fence.refuted.as_ref() != Some(&proof.target().boot), "belied before: {proof:?}");
+                let call = before.fence.phase.run().map(|run| CallId::of(before.fence.attempt, run));
+                let accepted = walk.seen.calls.first().is_some_and(|answer| Some(answer.call) == call && answer.outcome == CallOutcome::Accepted);
+                prop_assert!(accepted, "not this very call: {proof:?}");
+                let silent = walk.seen.reads.first().is_some_and(|answer| answer.plugs.iter().flat_map(|plug| &plug.samples).all(|sample| sample.kubelet == WitnessWord::Silent));
+                prop_assert!(silent, "its kubelet was heard, or nobody knows: {proof:?}");
             }
         }
     }
@@ -294,6 +329,11 @@ proptest! {
             prop_assert!(!acts || held, "{:?}", decision.effects);
         }
     }
+}
+
+/// Not a person's: methods are called by their class here.
+fn is_a_pods_word(proof: &Proof) -> bool {
+    proof.class() == Class::Confirmed && proof.source().starts_with("confirmed")
 }
 
 /// A volume that the pod could write to and that the node can still reach.

@@ -130,7 +130,7 @@ fn words(view: &View, observes: bool, devices: &Words, now: Timestamp) -> Vec<Wo
     let configs = view.configs.iter().map(|(name, one)| (name.as_str(), &one.spec)).collect();
     let templates = view.templates.iter().map(|(name, one)| (name.as_str(), &one.spec)).collect();
     let remedies = view.remedies.iter().map(|(name, one)| (name.as_str(), &one.spec)).collect();
-    let all = acceptance(&nodes, &configs, &templates, &remedies);
+    let all = acceptance(&nodes, &configs, &templates, &remedies, view.declared_power());
     let mut words = Vec::new();
     for (name, accepted) in &all.configs {
         let Some(object) = view.configs.get(*name) else { continue };

@@ -33,6 +33,14 @@ pub(crate) struct Plans {
 struct Source {
     labels: BTreeMap<String, String>,
     stay_off: bool,
+    /// What the policy vouches for: a plan that rests on a word goes with it.
+    declared_power: Vec<String>,
+}
+
+impl Source {
+    fn is_still(&self, labels: &BTreeMap<String, String>, view: &View) -> bool {
+        self.labels == *labels && self.declared_power == view.declared_power()
+    }
 }
 
 impl Plans {
@@ -50,7 +58,7 @@ impl Plans {
     /// otherwise are not kept for that. Nothing if the node cannot be fenced.
     pub(crate) fn calls_of(&self, node: &NodeName, view: &View) -> Option<Arc<BTreeMap<MethodName, Call>>> {
         let labels = &view.node(node)?.facts.as_ref()?.labels;
-        if let Some((_, made)) = self.made.get(node).filter(|(from, _)| from.labels == *labels) {
+        if let Some((_, made)) = self.made.get(node).filter(|(from, _)| from.is_still(labels, view)) {
             return made.as_ref().ok().map(|plan| Arc::clone(&plan.calls));
         }
         make(node, labels, false, view).ok().map(|plan| Arc::clone(&plan.calls))
@@ -63,10 +71,11 @@ impl Plans {
         let labels = facts.map_or(&none, |facts| &facts.labels);
         let stay_off = view.fences.get(node).is_some_and(|fence| fence.spec.stay_off);
         match self.made.get(node) {
-            Some((from, made)) if from.stay_off == stay_off && from.labels == *labels => made.clone(),
+            Some((from, made)) if from.stay_off == stay_off && from.is_still(labels, view) => made.clone(),
             _ => {
                 let made = make(node, labels, stay_off, view);
-                let from = Source { labels: labels.clone(), stay_off };
+                let declared_power = view.declared_power().to_vec();
+                let from = Source { labels: labels.clone(), stay_off, declared_power };
                 self.made.insert(node.clone(), (from, made.clone()));
                 made
             }
@@ -77,9 +86,49 @@ impl Plans {
 fn make(node: &NodeName, labels: &BTreeMap<String, String>, stay_off: bool, view: &View) -> Made {
     let configs: BTreeMap<_, _> = view.configs.iter().map(|(name, one)| (name.as_str(), &one.spec)).collect();
     let templates = view.templates.iter().map(|(name, one)| (name.as_str(), &one.spec)).collect();
-    let wanted = Wanted { node, stay_off, revoking: &BTreeSet::new() };
+    let wanted = Wanted { node, stay_off, revoking: &BTreeSet::new(), declared_power: view.declared_power() };
     let resolved = resolve::config_for(node, labels, &configs)
         .and_then(|(name, spec)| resolve::settings(name, spec, &templates, wanted))
         .map_err(|why| why.to_string())?;
     Ok(Arc::new(Plan { settings: resolved.settings, calls: Arc::new(resolved.calls) }))
+}
+
+#[cfg(test)]
+mod tests {
+    use palisade_api::{FenceConfig, FencePolicy, FenceTemplate};
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn object<K: serde::de::DeserializeOwned>(name: &str, spec: &Value) -> K {
+        serde_json::from_value(json!({ "metadata": { "name": name }, "spec": spec })).unwrap()
+    }
+
+    fn by_word() -> View {
+        let containers = json!([{ "name": "a", "image": "a" }]);
+        let proves = json!({ "class": "Power", "withoutReadBack": true });
+        let mine = json!({ "podTemplate": { "spec": { "containers": containers } }, "proves": proves });
+        let methods = json!([{ "name": "mine", "template": "mine" }]);
+        let levels = json!({ "levels": [{ "name": "a", "methods": methods }] });
+        let config = json!({ "nodeSelector": {}, "stayOff": true, "powerManagement": levels });
+        let mut view = View::default();
+        view.templates.insert("mine".to_owned(), object::<FenceTemplate>("mine", &mine));
+        view.configs.insert("c".to_owned(), object::<FenceConfig>("c", &config));
+        view
+    }
+
+    #[test]
+    fn a_plan_by_a_pods_word_comes_and_goes_with_the_policy() {
+        let (mut plans, mut view, node) = (Plans::default(), by_word(), NodeName::from("n1"));
+        assert!(plans.of(&node, &view).is_err(), "without a policy nobody vouches");
+        for (named, usable) in [(json!([]), false), (json!(["mine"]), true), (json!(["other"]), false)] {
+            view.policy = Some(object::<FencePolicy>("cluster", &json!({ "declaredPower": named })));
+            let made = plans.of(&node, &view);
+            assert_eq!(made.is_ok(), usable, "{named}: {:?}", made.err());
+        }
+        view.policy = Some(object::<FencePolicy>("cluster", &json!({ "declaredPower": ["mine"] })));
+        assert!(plans.of(&node, &view).is_ok());
+        view.policy = None;
+        assert!(plans.of(&node, &view).is_err(), "a policy that is gone vouches for nothing");
+    }
 }

@@ -268,7 +268,7 @@ fn the_config_of_the_installation_page_makes_a_plan_for_its_nodes() {
     let templates = BTreeMap::from([("bmc", &template.spec)]);
     for name in ["worker-1", "worker-2"] {
         let node = NodeName::from(name);
-        let wanted = Wanted { node: &node, stay_off: false, revoking: &BTreeSet::new() };
+        let wanted = Wanted { node: &node, stay_off: false, revoking: &BTreeSet::new(), declared_power: &[] };
         let plan = resolve::settings("bare-metal", &config.spec, &templates, wanted).unwrap();
         let call = plan.calls.values().next().unwrap();
         let names: Vec<&str> = call.device.parameters.keys().map(String::as_str).collect();

@@ -3,6 +3,7 @@
 #![forbid(unsafe_code)]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+use palisade_api::names::POLICY_NAME;
 use palisade_scenarios::embedded::Embedded;
 use palisade_scenarios::look::Look;
 use palisade_scenarios::world::{Kind, Needs, World};
@@ -26,6 +27,7 @@ fn kind(object: &Value) -> Option<Kind> {
     match object["kind"].as_str() {
         Some("FenceTemplate") => Some(Kind::Template),
         Some("FenceConfig") => Some(Kind::Config),
+        Some("FencePolicy") => Some(Kind::Policy),
         // The API of this world keeps Secrets; stories have no verb for them.
         Some("Secret") => None,
         other => panic!("{other:?} is on the page, and this test does not apply it"),
@@ -47,15 +49,20 @@ async fn every_example_of_the_page_is_accepted() {
     world.delete(Kind::Config, "bare-metal").await.unwrap();
     let examples = examples();
     for object in &examples {
-        if let Some(kind) = kind(object) {
-            world.create(kind, object.clone()).await.unwrap_or_else(|why| panic!("{why}\n{object}"));
+        match kind(object) {
+            // There is one from the installation on.
+            Some(Kind::Policy) => {
+                world.patch(Kind::Policy, POLICY_NAME, json!({ "spec": object["spec"] })).await.unwrap();
+            }
+            Some(kind) => world.create(kind, object.clone()).await.unwrap_or_else(|why| panic!("{why}\n{object}")),
+            None => {}
         }
     }
     world.operator_start("palisade-0").await.unwrap();
     let named = |object: &Value| object["metadata"]["name"].as_str().unwrap().to_owned();
-    let (configs, templates): (Vec<&Value>, Vec<&Value>) =
-        examples.iter().filter(|object| kind(object).is_some()).partition(|object| kind(object) == Some(Kind::Config));
-    assert!(configs.len() >= 7 && templates.len() >= 9, "{} configs, {} templates", configs.len(), templates.len());
+    let of = |wanted: Kind| examples.iter().filter(move |object| kind(object) == Some(wanted)).collect::<Vec<_>>();
+    let (configs, templates) = (of(Kind::Config), of(Kind::Template));
+    assert!(configs.len() >= 8 && templates.len() >= 10, "{} configs, {} templates", configs.len(), templates.len());
     for config in configs {
         let (name, labels) =
             (named(config), config["spec"]["nodeSelector"]["matchLabels"].as_object().unwrap().clone());

@@ -192,6 +192,11 @@ stories! {
     job_deleted_by_an_admin
     own_pod_that_is_read_back
     own_pod_alone_proves_nothing
+    own_pod_that_the_policy_trusts
+    own_pod_without_permission
+    own_pod_is_trusted_and_the_node_lives
+    own_pod_is_trusted_and_the_node_comes_back
+    own_pod_is_trusted_and_the_operator_dies
     both_or_else_power
     drained_before_it_is_switched_off
     drain_of_a_dead_node_is_left_out

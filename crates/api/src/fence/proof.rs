@@ -26,7 +26,7 @@ pub struct Proof {
     /// Unique in the fence, over all attempts: `a`, the attempt, `-`, and a number in it.
     #[schemars(schema_with = "schema::proof_id")]
     pub id: String,
-    /// Power, Storage, Driver, Network, Confirmed (by a person) or Kdump.
+    /// Power, Storage, Driver, Network, Confirmed (by a person, or by a pod that the policy names) or Kdump.
     pub class: ProofClass,
     /// What the incarnation cannot write to.
     pub scope: Scope,
@@ -141,7 +141,7 @@ pub enum ReadPath {
     SameDevice,
     /// The same agent again.
     SameAgent,
-    /// Nothing can be read back: a person vouches, or the node itself says so.
+    /// Nothing can be read back: a person vouches, a pod for which the policy does, or the node itself says so.
     Declared,
 }
 

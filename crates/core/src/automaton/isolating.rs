@@ -2,7 +2,7 @@
 
 use super::{Next, Turn, go, jobs};
 use crate::fence::{Fence, IsolationKind, IsolationState, Phase, Run, SinceMark, StepWord};
-use crate::isolate::{RunNext, enter, run_cut_off};
+use crate::isolate::{RunNext, enter, run_cut_off, vouched_for};
 use crate::observe::{CallId, Memory, NodeSeen};
 use crate::prove::{Class, LifeSigns, Proof, ReadPath, Verified, dumping, person_said};
 use crate::reason::automaton::{FailReason, MoveReason};
@@ -78,8 +78,7 @@ fn isolated(turn: &Turn<'_>, memory: &Memory, plan: &Plan, run: Run, by: StepWor
     let mut next = go(fence, Phase::Isolated { by });
     let level = plan.levels.get(run.level as usize).map_or(&[][..], |level| &level.methods);
     for isolation in &mut next.isolations {
-        let read_back = |method: &&Method| method.name == isolation.method && method.path != ReadPath::Declared;
-        if level.iter().any(|method| read_back(&method)) {
+        if level.iter().any(|method| method.name == isolation.method && in_force(method)) {
             isolation.state = IsolationState::InForce;
         }
     }
@@ -98,13 +97,18 @@ fn settled(fence: &Fence, plan: &Plan, run: Run, next: Run) -> Fence {
     if next.level == run.level
         && next.method > run.method
         && let Some(method) = plan.method(run.level, run.method)
-        && method.path != ReadPath::Declared
+        && in_force(method)
     {
         for isolation in fence.isolations.iter_mut().filter(|isolation| isolation.method == method.name) {
             isolation.state = IsolationState::InForce;
         }
     }
     fence
+}
+
+/// Whether a method that has passed is in force: it was read back, or the policy vouches for it.
+fn in_force(method: &Method) -> bool {
+    method.path != ReadPath::Declared || vouched_for(method)
 }
 
 /// A power action counts as sent as soon as it is intended: a crash hides whether it went out.

@@ -1,10 +1,12 @@
 //! Isolate / levels: which method is next, when a level has succeeded, when a step has failed.
 //!
 //! Promise (I6): a method has succeeded only when its device took the command *and* was then read off, steady; refused,
-//! unknown, time-out and partial are failures. A level's last read covers all its methods together.
+//! unknown, time-out and partial are failures. A level's last read covers all its methods together. (The one exception is the
+//! user's own pod that the policy vouches for: `declared`.)
 //! Promise (I5): the isolation that a method is about to make is on record before its call is emitted.
 //! Never: sends on a status that already says off without an off of our own; counts the answer of another attempt.
 
+use super::declared::{self, Word, vouched_for};
 use crate::effect::{DeviceCall, Effect, ReadRequest};
 use crate::fence::{Fence, Isolation, IsolationKind, IsolationState, Run};
 use crate::ident::MethodName;
@@ -170,6 +172,13 @@ fn await_off(
     seen: &Observations,
     now: Tick,
 ) -> RunNext {
+    if vouched_for(method) {
+        return match declared::heard(plan, run, method, fence, memory, seen, now) {
+            Word::Counts => passed(plan, run, fence, memory, seen, now),
+            Word::Open(next) => next,
+            Word::Belied(why) => failed(plan, run, method, why),
+        };
+    }
     if method.path == ReadPath::Declared {
         // Nothing can be read back: the level goes on, without a proof from this method.
         return passed(plan, run, fence, memory, seen, now);
@@ -249,6 +258,14 @@ fn proofs(plan: &Plan, run: Run, fence: &Fence, memory: &Memory, seen: &Observat
             made.push(Proof::state(next_id, target, fence, verified, baseline));
             next_id.number += 1;
         }
+    }
+    // A pod's word is about the call that the run stands at, and stands in for a device only where none of the level has its own.
+    let vouched = plan.method(run.level, run.method).filter(|method| vouched_for(method));
+    if let Some(method) = vouched
+        && !made.iter().any(|proof| proof.class().whole_node())
+        && let Some((verified, life)) = declared::stands(run, method, fence, memory, seen)
+    {
+        made.push(Proof::state(next_id, target, fence, verified, life));
     }
     made
 }
@@ -379,11 +396,16 @@ fn send(run: Run, method: &Method, fence: &Fence, memory: &mut Memory, seen: &Ob
                 let jobs = u32::try_from(unfinished).unwrap_or(u32::MAX);
                 return Sent::Failed(FailReason::JobsUnfinished { method: method.name.clone(), jobs });
             }
+            declared::note_asked(method, call, memory);
             let why = MoveReason::JobIntended { method: method.name.clone() };
             Sent::Next(RunNext::IntendJob(call, why))
         }
         Some(CallOutcome::Pending) | None => {
             memory.note_sent(call, now);
+            if !method.in_job {
+                // A Job that is on record may have been made, and may have succeeded, long before this process made it its own.
+                declared::note_asked(method, call, memory);
+            }
             let call = DeviceCall {
                 call,
                 method: method.name.clone(),
@@ -398,7 +420,7 @@ fn send(run: Run, method: &Method, fence: &Fence, memory: &mut Memory, seen: &Ob
 }
 
 /// Starts a series of reads, unless one is on its way.
-fn read(memory: &mut Memory, seen: &Observations, plugs: Vec<Plug>, over: Span, now: Tick) -> RunNext {
+pub(super) fn read(memory: &mut Memory, seen: &Observations, plugs: Vec<Plug>, over: Span, now: Tick) -> RunNext {
     if memory.awaits_read(seen, now) {
         return RunNext::Wait(WaitReason::AwaitingReadBack);
     }
@@ -441,13 +463,18 @@ pub(crate) fn read_for(
     (!plugs.is_empty()).then(|| begin_read(memory, seen, plugs, over, now))
 }
 
-/// The plugs that have to read off for a proof of this class to stand; `None` if the config no longer knows one of them.
+/// The plugs that have to read off for a proof of this class to stand; `None` if the config no longer knows one of them. Behind a
+/// pod's word there is only a kubelet to be listened for, and behind a person's nothing.
 pub(crate) fn plugs_behind(fence: &Fence, settings: &Settings, class: Class) -> Option<(Vec<Plug>, Span)> {
     let kind = match class {
         Class::Power => IsolationKind::Power,
         Class::Storage => IsolationKind::Storage,
         Class::Network => IsolationKind::Network,
-        Class::Driver | Class::Confirmed | Class::Kdump => return None,
+        Class::Confirmed => {
+            let method = declared::still_vouched_for(fence, settings)?;
+            return Some((plugs_of(method), method.stable_off));
+        }
+        Class::Driver | Class::Kdump => return None,
     };
     let mut plugs = Vec::new();
     let mut over = Span::ZERO;
@@ -459,13 +486,16 @@ pub(crate) fn plugs_behind(fence: &Fence, settings: &Settings, class: Class) -> 
         let plans = [&settings.isolation, &settings.power_off];
         let mut methods = plans.into_iter().flat_map(|plan| &plan.levels).flat_map(|level| &level.methods);
         let method = methods.find(|method| method.name == isolation.method)?;
+        if vouched_for(method) {
+            continue;
+        }
         plugs.extend(plugs_of(method));
         over = over.max(method.stable_off);
     }
     (!plugs.is_empty()).then_some((plugs, over))
 }
 
-fn plugs_of(method: &Method) -> Vec<Plug> {
+pub(super) fn plugs_of(method: &Method) -> Vec<Plug> {
     method.plugs.iter().map(|plug| (method.name.clone(), plug.clone())).collect()
 }
 
@@ -486,7 +516,7 @@ fn judge_level(plan: &Plan, run: Run, reads: &[PlugRead]) -> Judged {
 }
 
 /// The plugs of all methods of the level up to this one, that can be read, and the longest of their times.
-fn plugs_up_to(plan: &Plan, run: Run) -> (Vec<Plug>, Span) {
+pub(super) fn plugs_up_to(plan: &Plan, run: Run) -> (Vec<Plug>, Span) {
     let methods = plan.levels.get(run.level as usize).map_or(&[][..], |level| &level.methods);
     let done = methods.iter().take((run.method as usize).saturating_add(1));
     let read: Vec<&Method> =

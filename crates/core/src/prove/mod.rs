@@ -12,5 +12,5 @@ pub use proof::{Class, Proof, ProofId, Scope};
 pub(crate) use readback::read_off;
 pub use readback::{
     Judged, PlugRead, ReadPath, Sample, Seen, Verified, dumping, fenced_by_storage, judge, judge_for, person_said,
-    unpublished,
+    pod_said, unpublished,
 };

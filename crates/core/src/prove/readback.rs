@@ -2,7 +2,8 @@
 //!
 //! Promise (I6): off means that every plug was read off, twice or more, steady over the method's `stableOff`; a single
 //! Unknown or On among the last reads starts the count again. A machine that is said to be off while its kubelet answers is a
-//! contradiction, and a contradiction is never off. Never: an exit code, an accepted command, a time-out.
+//! contradiction, and a contradiction is never off. Never: an exit code, an accepted command, a time-out. A pod's success becomes
+//! evidence only by the policy's word for it, and under the class of a person's.
 
 use std::fmt;
 
@@ -56,7 +57,7 @@ pub enum ReadPath {
     SameDriver,
     /// A second call of the same agent: the weakest, and called so.
     SameAgent,
-    /// Nothing can be read back; a person or a declared permission stands for it.
+    /// Nothing can be read back; a person or the policy's word for a pod stands for it.
     Declared,
 }
 
@@ -121,10 +122,20 @@ pub fn judge_for(class: Class, reads: &[PlugRead], wanted: &[(MethodName, Box<st
         Class::Power => worst_of(reads, wanted, stable_off, |sample| {
             said_off(sample) && (sample.kubelet != WitnessWord::Alive || planted::is(Bug::BelievesTheDevice))
         }),
-        Class::Storage | Class::Driver | Class::Network | Class::Confirmed | Class::Kdump => {
-            judge(reads, wanted, stable_off)
-        }
+        Class::Confirmed => unheard(reads, wanted, stable_off),
+        Class::Storage | Class::Driver | Class::Network | Class::Kdump => judge(reads, wanted, stable_off),
     }
+}
+
+/// No device is read here, so the kubelet's silence is all that there is to hear: each time, for long enough. A port that refuses
+/// is no silence (a machine answers there), nor is a look that failed on our own side.
+fn unheard(reads: &[PlugRead], wanted: &[(MethodName, Box<str>)], stable_off: Span) -> Judged {
+    let asked = |read: &&PlugRead| wanted.iter().any(|(method, plug)| read.method == *method && read.plug == *plug);
+    let mut samples = reads.iter().filter(asked).flat_map(|read| &read.samples);
+    if samples.any(|sample| sample.kubelet == WitnessWord::Alive) && !planted::is(Bug::BelievesTheDevice) {
+        return Judged::Contradicted;
+    }
+    worst_of(reads, wanted, stable_off, |sample| sample.kubelet == WitnessWord::Silent)
 }
 
 fn worst_of(
@@ -207,6 +218,18 @@ pub fn person_said(who: &str, same_incarnation: bool) -> Option<Verified> {
         path: ReadPath::Declared,
         source: who.into(),
         evidence: "a person vouches".into(),
+    })
+}
+
+/// A pod that nobody can read back succeeded, and its template is named in the policy: whoever wrote that vouches, as a person
+/// does. It takes a Node that was looked at after all else, a silent lease, and a kubelet that was listened for in vain.
+pub fn pod_said(method: &str, looked_last: bool, lease_silent: bool, kubelet: &Judged) -> Option<Verified> {
+    (looked_last && lease_silent && *kubelet == Judged::Off && !method.is_empty()).then(|| Verified {
+        class: Class::Confirmed,
+        scope: Scope::Node,
+        path: ReadPath::Declared,
+        source: method.into(),
+        evidence: "its pod succeeded, and spec.declaredPower of the policy lets that count".into(),
     })
 }
 

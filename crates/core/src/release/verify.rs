@@ -4,7 +4,7 @@
 //! starts its pods in it, and no other machine takes over a name. It does not grow with slow devices.
 
 use crate::fence::Fence;
-use crate::isolate::plugs_behind;
+use crate::isolate::{method_behind, plugs_behind};
 use crate::observe::{Memory, NodeLive, Observations, ReadId};
 use crate::prove::{Basis, Class, Judged, PlugRead, Proof, judge_for};
 use crate::time::Tick;
@@ -53,15 +53,17 @@ impl Verify<'_> {
         let sampled = self.sampled().is_some_and(|at| at >= since);
         let in_force = |class: Class| match class {
             Class::Power | Class::Storage | Class::Network => sampled && self.read_off(class, after),
-            // A person vouched until the first sign of life, which the live read of the Node would show.
-            Class::Driver | Class::Confirmed => true,
+            // Somebody vouched until the first sign of life, which the live read of the Node would show. Where that is a pod,
+            // its word stands no longer than the policy's, and its node's kubelet is listened for once more.
+            Class::Confirmed => !self.is_read(class) || (sampled && self.read_off(class, after)),
+            Class::Driver => true,
             Class::Kdump => self.seen.kdump_proves,
         };
         let open: Vec<Class> = classes(self.fence, basis).into_iter().filter(|class| !in_force(*class)).collect();
         Missing {
             look: !looked,
-            read_back: open.iter().any(|class| is_read(*class)),
-            lost: !basis.stands(self.fence) || open.iter().any(|class| !is_read(*class)),
+            read_back: open.iter().any(|class| self.is_read(*class)),
+            lost: !basis.stands(self.fence) || open.iter().any(|class| !self.is_read(*class)),
         }
     }
 
@@ -71,13 +73,24 @@ impl Verify<'_> {
         newest.is_some_and(|(_, reads, _)| judge_for(class, reads, &plugs, stable_off) == Judged::Off)
     }
 
-    /// Whether the newest series says that the machine is off while its kubelet answers.
+    /// Whether the machine is said to be off, by its device or its pod, and the newest series heard its kubelet.
     pub(super) fn contradicted(self) -> bool {
-        let Some((plugs, stable_off)) = plugs_behind(self.fence, &self.seen.settings, Class::Power) else {
-            return false;
+        let contradicted = |class: Class| {
+            let (plugs, stable_off) = plugs_behind(self.fence, &self.seen.settings, class)?;
+            let judged = |reads: &[PlugRead]| judge_for(class, reads, &plugs, stable_off);
+            self.memory.last_read.as_ref().map(|(_, reads, _)| judged(reads) == Judged::Contradicted)
         };
-        let judged = |reads: &[PlugRead]| judge_for(Class::Power, reads, &plugs, stable_off);
-        self.memory.last_read.as_ref().is_some_and(|(_, reads, _)| judged(reads) == Judged::Contradicted)
+        [Class::Power, Class::Confirmed].into_iter().any(|class| contradicted(class) == Some(true))
+    }
+
+    /// Whether a class is read back from a device or provider; the others speak through the Node or the driver. Of a confirmed
+    /// node a person's word is not read, and a pod's is held against the node's kubelet.
+    fn is_read(self, class: Class) -> bool {
+        match class {
+            Class::Power | Class::Storage | Class::Network => true,
+            Class::Confirmed => method_behind(self.fence).is_some(),
+            Class::Driver | Class::Kdump => false,
+        }
     }
 
     /// When the newest series was last sampled, by its slowest plug. Its answer may have been seen much later.
@@ -90,7 +103,7 @@ impl Verify<'_> {
     /// Until when something may be sent that rests on what was read: as long as the oldest of these reads is fresh.
     pub(super) fn send_before(self, basis: &Basis) -> Tick {
         let node = self.node.read.map_or(self.now, |read| read.began);
-        let read = classes(self.fence, basis).into_iter().any(is_read);
+        let read = classes(self.fence, basis).into_iter().any(|class| self.is_read(class));
         let device = self.sampled().filter(|_| read).unwrap_or(node);
         node.min(device) + self.seen.settings.fresh
     }
@@ -99,12 +112,4 @@ impl Verify<'_> {
 /// The classes of the proofs that a basis names.
 pub(super) fn classes(fence: &Fence, basis: &Basis) -> Vec<Class> {
     fence.proofs.iter().filter(|proof| basis.proofs().contains(&proof.id())).map(Proof::class).collect()
-}
-
-/// Whether a class is read back from a device or provider; the others speak through the Node or the driver.
-const fn is_read(class: Class) -> bool {
-    match class {
-        Class::Power | Class::Storage | Class::Network => true,
-        Class::Driver | Class::Confirmed | Class::Kdump => false,
-    }
 }

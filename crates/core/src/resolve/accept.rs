@@ -53,12 +53,13 @@ pub struct Acceptance<'a> {
 /// All nodes, by name, with their labels.
 pub type Nodes<'a> = BTreeMap<&'a NodeName, &'a BTreeMap<String, String>>;
 
-/// Looks at everything at once: a config is wrong by what it says about a node.
+/// Looks at everything at once: a config is wrong by what it says about a node. `declared_power`: as the policy has it.
 pub fn acceptance<'a>(
     nodes: &Nodes<'_>,
     configs: &BTreeMap<&'a str, &'a FenceConfigSpec>,
     templates: &Templates<'a>,
     remedies: &BTreeMap<&'a str, &'a NodeRemedySpec>,
+    declared_power: &[String],
 ) -> Acceptance<'a> {
     let mut used: BTreeMap<&str, u32> = BTreeMap::new();
     let mut problems = Problems::default();
@@ -67,7 +68,7 @@ pub fn acceptance<'a>(
         match config_for(node, labels, configs) {
             Ok((name, spec)) => {
                 *used.entry(name).or_default() += 1;
-                let wanted = Wanted { node, stay_off: false, revoking: &revoking };
+                let wanted = Wanted { node, stay_off: false, revoking: &revoking, declared_power };
                 if let Err(problem) = settings(name, spec, templates, wanted) {
                     problems.note(&format!("FenceConfig/{name}"), &problem);
                     problems.note_all(&problem);
@@ -154,7 +155,8 @@ powerManagement: { levels: [{ name: bmc, methods: [{ name: bmc, template: bmc }]
         let (one, other) = (NodeName::from("n1"), NodeName::from("n2"));
         let (none, fast) = (BTreeMap::new(), BTreeMap::from([("disk".to_owned(), "fast".to_owned())]));
         let nodes = Nodes::from([(&one, &none), (&other, &fast)]);
-        acceptance(&nodes, &configs.iter().copied().collect(), templates, &remedies.iter().copied().collect())
+        let (configs, remedies) = (configs.iter().copied().collect(), remedies.iter().copied().collect());
+        acceptance(&nodes, &configs, templates, &remedies, &[])
     }
 
     fn problem(accepted: &Accepted) -> &str {
@@ -205,6 +207,19 @@ powerManagement: { levels: [{ name: bmc, methods: [{ name: bmc, template: bmc }]
         let all = look(&[("metal", &metal)], &Templates::from([("bmc", &bmc)]), &[]);
         assert!(problem(&all.configs["metal"]).contains("does not understand `lanplus`"));
         assert_eq!(all.templates["bmc"].standing, Standing::Usable, "it is the config's mistake");
+    }
+
+    #[test]
+    fn a_pod_that_nobody_vouches_for_is_told_where_it_claims_to_be_believed() {
+        let pod =
+            "{podTemplate: {spec: {containers: [{name: a, image: a}]}}, proves: {class: Power, withoutReadBack: true}}";
+        let (metal, pod) = (config(), serde_saphyr::from_str(pod).unwrap());
+        let all = look(&[("metal", &metal)], &Templates::from([("bmc", &pod)]), &[]);
+        for accepted in [&all.configs["metal"], &all.templates["bmc"]] {
+            let problem = problem(accepted);
+            assert!(problem.starts_with("FenceTemplate/bmc proves.withoutReadBack: nobody reads back"), "{problem}");
+            assert!(problem.contains("add `bmc` to spec.declaredPower"), "{problem}");
+        }
     }
 
     #[test]

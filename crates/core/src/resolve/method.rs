@@ -1,14 +1,16 @@
 //! Resolve / method: one method of a FenceConfig, with its template, for one node.
 //!
 //! Promise (I6): a method claims no more than its kind can back: whoever cannot be read back is Declared, which makes no
-//! proof, and a read that goes the very way of the call is called so.
+//! proof, and a read that goes the very way of the call is called so. A pod that says that nobody reads it back is refused, unless
+//! the policy names its template: then its success is to count as a person's word (Confirmed), and never as a read-back (Power).
 //! What a template is decides what its method does:
 //!
 //! | template | switches off | switches on |
 //! |---|---|---|
 //! | native, agent, storage | `CutOff`; with class Driver `FenceByDriver` | `Restore` |
 //! | podTemplate with a class | `CutOff` | refused: the pod is not told, and would cut off again |
-//! | podTemplate without | `Run` | `Run` |
+//! | podTemplate with `withoutReadBack` | `CutOff`, Confirmed, if the policy permits it | refused, likewise |
+//! | podTemplate without a class | `Run` | `Run` |
 //! | cordon | `Cordon` | refused |
 //! | uncordon | refused | `Uncordon`, in recovery |
 //! | taint, drain | `Run`: the core has no word of its own for them, and does not undo them | refused |
@@ -69,6 +71,7 @@ pub(super) struct Source<'a> {
     pub templates: &'a Templates<'a>,
     pub node: &'a NodeName,
     pub revoking: &'a BTreeSet<ProviderName>,
+    pub declared_power: &'a [String],
 }
 
 /// A template that was found.
@@ -183,7 +186,7 @@ impl<'a> Source<'a> {
     }
 
     fn pod(&self, template: &Template<'a>, way: Way, method: &'a config::Method, at: String) -> Result<Part, Problem> {
-        let class = class(template.spec.proves.class);
+        let class = self.class_of_pod(template)?;
         if let (Some(class), Way::On) = (class, way) {
             let why = format!(
                 "the pod of `{}` cuts off by {class}, and is not told that it should give back; name a template that proves None",
@@ -199,11 +202,32 @@ impl<'a> Source<'a> {
         let plug = read_back.as_ref().map_or(THE_NODE, |reader| &reader.plug);
         let device = device(template, BTreeMap::new(), plug);
         let does = match class {
+            Some(Class::Confirmed) => Does { action: Action::CutOff, class, scope: Scope::Node },
             Some(of) => Does { action: Action::CutOff, class, scope: scope(template, of)? },
             None => Does { action: Action::Run, class, scope: Scope::Node },
         };
         let wired = self.wired(template, method, does, Call { device, read_back }, at);
         Ok(if way == Way::Off { Part::Off(wired) } else { Part::On(wired) })
+    }
+
+    /// What a pod's success is about. Where nobody reads it back, the policy has to name its template: whoever may write templates
+    /// has not thereby vouched for one.
+    fn class_of_pod(&self, template: &Template<'_>) -> Result<Option<Class>, Problem> {
+        let claimed = class(template.spec.proves.class);
+        let declared = template.spec.proves.without_read_back && template.spec.read_back.is_none();
+        if claimed != Some(Class::Power) || !declared {
+            return Ok(claimed);
+        }
+        if self.declared_power.iter().any(|name| name == template.name) {
+            return Ok(Some(Class::Confirmed));
+        }
+        let why = format!(
+            "nobody reads back what the pod of `{name}` did, and spec.declaredPower of FencePolicy/{policy} does not name it, so its \
+             success counts for nothing; name a readBack template, or, if you vouch for this pod, add `{name}` to spec.declaredPower",
+            name = template.name,
+            policy = palisade_api::names::POLICY_NAME,
+        );
+        Err(Problem { field: template.at("proves.withoutReadBack"), why })
     }
 
     fn device(

@@ -4,6 +4,9 @@
 //! isolation took from network or storage is given back by `undo`, after the return checks, never by the power step.
 //! Never: chooses between two meanings. A config with a mistake is refused whole, and no other config with it.
 //!
+//! A pod that the policy vouches for stands alone: nothing of its level switches the machine off beside it or comes after it, so
+//! that its own call is the last that the level makes; and no Node is deleted on its word.
+//!
 //! Names. Settings, the record in `NodeFence.status` and the calls are keyed by a method's name, and the schema lets
 //! equal names stand in different levels. So one name may appear again only for the same call (as `disk` does in source
 //! document 001, off in isolation and on in recovery); anything else is a Problem. To qualify names as `level/method`
@@ -48,6 +51,8 @@ pub struct Wanted<'a> {
     pub stay_off: bool,
     /// Storage providers that leave old sessions dead when they let a node in again; each says so itself.
     pub revoking: &'a BTreeSet<ProviderName>,
+    /// FenceTemplates whose pods the policy vouches for, though nobody reads back what they did (spec.declaredPower).
+    pub declared_power: &'a [String],
 }
 
 /// The settings of a node from its FenceConfig (`name` and `spec`) and all FenceTemplates, by name.
@@ -57,7 +62,8 @@ pub fn settings<'a>(
     templates: &'a Templates<'a>,
     wanted: Wanted<'a>,
 ) -> Result<Resolved, Problem> {
-    let source = Source { config: name, spec, templates, node: wanted.node, revoking: wanted.revoking };
+    let Wanted { node, revoking, declared_power, .. } = wanted;
+    let source = Source { config: name, spec, templates, node, revoking, declared_power };
     let isolation = Step::read(&source, StepWord::Isolation, &spec.isolation)?;
     let power = Step::read(&source, StepWord::PowerManagement, &spec.power_management)?;
     let recovery = Step::read(&source, StepWord::Recovery, &spec.recovery)?;
@@ -68,6 +74,8 @@ pub fn settings<'a>(
     let cuts = Cuts { cuts: isolation.offs().chain(power.offs()).collect() };
     cuts.refuse_early_return(&power)?;
     refuse_unseen_off(&power)?;
+    isolation.refuse_company()?;
+    power.refuse_company()?;
     let returns: Vec<&Wired> = recovery.ons().chain(power.ons()).collect();
     let leaves_off = spec.stay_off || delete_node;
 
@@ -137,6 +145,22 @@ impl Step {
         self.offs().chain(self.ons())
     }
 
+    /// A pod that is vouched for is the last to cut off in its level, and the only one to switch the machine off. Beside a device
+    /// that is read back it could only weaken that one's proof: one of two power supplies would be off by a word.
+    fn refuse_company(&self) -> Result<(), Problem> {
+        for level in &self.levels {
+            let Some(at) = level.off.iter().position(is_vouched_for) else { continue };
+            let alone = level.off.iter().filter(|off| switches_off(off)).count() == 1;
+            if let (Some(pod), false) = (level.off.get(at), alone && at + 1 == level.off.len()) {
+                let why = "a pod that nobody reads back is the last method of its level, and the only one that switches the \
+                           machine off: what comes after it would be seen later than its word, and what is read back beside it \
+                           would seem to prove more than it does; give it a level of its own";
+                return Err(Problem { field: pod.at.clone(), why: why.to_owned() });
+            }
+        }
+        Ok(())
+    }
+
     fn plan(&self, way: impl Fn(&Ways) -> &Vec<Wired>) -> Plan {
         self.plan_of(|level| way(level).iter())
     }
@@ -180,7 +204,7 @@ impl<'a> Cuts<'a> {
             let named = returns.iter().find(|on| answers(on, off)).map(|on| on.method.clone());
             Some((off.method.name.clone(), named.or_else(|| opposite(off))?))
         };
-        self.cuts.iter().filter(|off| cuts_power(off)).filter_map(|off| back(&off)).collect()
+        self.cuts.iter().filter(|off| switches_off(off)).filter_map(|off| back(&off)).collect()
     }
 
     /// How each isolation from network or storage is lifted: by the method that names it, else by its own opposite.
@@ -227,9 +251,19 @@ fn cuts_power(wired: &Wired) -> bool {
     wired.method.proves == Some(Class::Power)
 }
 
-/// The power step is over when the machine is seen off. A level that nobody can see off would be run again and again.
+/// The policy vouches for it.
+fn is_vouched_for(wired: &Wired) -> bool {
+    wired.method.proves == Some(Class::Confirmed)
+}
+
+/// Whether the machine is off by it, whoever says so: it needs a way on.
+fn switches_off(wired: &Wired) -> bool {
+    cuts_power(wired) || is_vouched_for(wired)
+}
+
+/// The power step is over when the machine is seen off, or somebody vouches for it. A level that nobody can see off would be run again and again.
 fn refuse_unseen_off(power: &Step) -> Result<(), Problem> {
-    let seen_off = |off: &Wired| cuts_power(off) && off.method.path != ReadPath::Declared;
+    let seen_off = |off: &Wired| is_vouched_for(off) || cuts_power(off) && off.method.path != ReadPath::Declared;
     let blind = power.levels.iter().find(|level| !level.off.is_empty() && !level.off.iter().any(seen_off));
     blind.and_then(|level| level.off.first()).map_or(Ok(()), |first| {
         let why = "nothing in this level shows that the machine is off; add a method whose template proves Power and \
@@ -246,7 +280,7 @@ fn power_on(isolation: &Step, power: &Step, returns: &[&Wired], leaves_off: bool
         let named = level.on.iter().filter(|on| !on.class.is_some_and(gives_data_back));
         let mut methods: Vec<Method> = named.map(|on| on.method.clone()).collect();
         if methods.is_empty() {
-            for off in level.off.iter().filter(|off| cuts_power(off)) {
+            for off in level.off.iter().filter(|off| switches_off(off)) {
                 let named = returns.iter().find(|on| answers(on, off)).map(|on| on.method.clone());
                 match named.or_else(|| opposite(off)) {
                     Some(on) => methods.push(on),
@@ -270,6 +304,12 @@ fn delete_node(isolation: &Step, power: &Step, spec: &FenceConfigSpec) -> Result
     if spec.stay_off {
         return refused(
             "a machine whose Node is deleted stays off anyway, and stayOff would keep the Node; remove stayOff",
+        );
+    }
+    if isolation.offs().chain(power.offs()).any(is_vouched_for) {
+        return refused(
+            "a Node is deleted only when its machine is proven off, and a pod that nobody reads back proves nothing; name a \
+             readBack for it, or remove this method",
         );
     }
     if !isolation.offs().chain(power.offs()).any(cuts_power) {

@@ -137,7 +137,12 @@ pub struct Setup {
 }
 
 pub fn setup() -> impl Strategy<Value = Setup> {
-    let class = prop_oneof![3 => Just(Class::Power), 2 => Just(Class::Storage), 1 => Just(Class::Network)];
+    let class = prop_oneof![
+        3 => Just(Class::Power),
+        2 => Just(Class::Storage),
+        1 => Just(Class::Network),
+        2 => Just(Class::Confirmed)
+    ];
     let owner = prop_oneof![
         4 => Just(Owner::StatefulSet),
         2 => Just(Owner::Replaces),
@@ -180,7 +185,8 @@ fn method(index: usize, class: Class, action: Action, setup: &Setup) -> Method {
         proves: Some(class),
         scope,
         plugs: vec!["1".into()],
-        path: ReadPath::Independent,
+        // A pod for which the policy vouches.
+        path: if class == Class::Confirmed { ReadPath::Declared } else { ReadPath::Independent },
         stable_off: Span::secs(2),
         retries: setup.retries,
         tells_hibernation: setup.tells_hibernation,

@@ -35,6 +35,23 @@ pub fn rooms() -> Vec<Room> {
                 "ConfigChanged",
             ],
         ),
+        room(
+            "isolate/declared",
+            world::run,
+            &[
+                "Isolated",
+                "AwaitingSilence",
+                "CalledByAnother",
+                "ShowsLife",
+                "NotSilent",
+                "BeliedBefore",
+                "KubeletAnswers",
+                "CallUnknown",
+                "CallRefused",
+                "IsolatedWithoutProof",
+                "ReadNode",
+            ],
+        ),
         room("isolate/placement", place, &["never", "away-from", "possible", "impossible"]),
     ]
 }

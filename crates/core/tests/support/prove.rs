@@ -2,7 +2,7 @@
 
 use palisade_core::prove::{
     Class, Coverage, Judged, LifeSigns, PlugRead, Seen, cover, dumping, fenced_by_storage, judge_for, person_said,
-    sign_of_life, unpublished,
+    pod_said, sign_of_life, unpublished,
 };
 use palisade_core::reason::prove::{LifeSign, ProofEnd};
 use palisade_core::time::{Span, Tick};
@@ -25,7 +25,8 @@ pub fn rooms() -> Vec<Room> {
     ]
 }
 
-/// `wanted bmc:1 bmc:2`, `stable 2s`, `class storage` (else power), `plug bmc:1 off@0s off@2s-3s`; `off!` while the kubelet answers.
+/// `wanted bmc:1 bmc:2`, `stable 2s`, `class storage` (else power), `plug bmc:1 off@0s off@2s-3s`; `off!` while the kubelet answers,
+/// `off?` while nobody knows whether it does.
 fn readback(facts: &mut Vec<Fact>) -> Result<Vec<String>, String> {
     let (mut wanted, mut reads, mut stable, mut class) = (Vec::new(), Vec::new(), Span::secs(2), Class::Power);
     let plug_of = |text: &str| {
@@ -66,7 +67,8 @@ fn readback(facts: &mut Vec<Fact>) -> Result<Vec<String>, String> {
     }])
 }
 
-/// `storage stos off revokes-sessions`, `driver v1 ok`, `person jane same-life`, `kdump counts same-life silent`.
+/// `storage stos off revokes-sessions`, `driver v1 ok`, `person jane same-life`, `kdump counts same-life silent`,
+/// `pod mine looked-last silent kubelet=silent`.
 fn evidence(facts: &mut Vec<Fact>) -> Result<Vec<String>, String> {
     let mut lines = Vec::new();
     for mut fact in facts.drain(..) {
@@ -82,6 +84,14 @@ fn evidence(facts: &mut Vec<Fact>) -> Result<Vec<String>, String> {
                 let same_life = fact.flag("same-life");
                 let who = fact.word("who").unwrap_or_default();
                 person_said(&who, same_life)
+            }
+            "pod" => {
+                let kubelet = fact.text("kubelet").unwrap_or_default();
+                let heard = [("silent", Judged::Off), ("alive", Judged::Contradicted), ("unknown", Judged::Unknown)];
+                let heard = heard.into_iter().find(|(word, _)| *word == kubelet).map(|(_, judged)| judged);
+                let heard = heard.unwrap_or(Judged::NotSteady { steady: Span::ZERO });
+                let (looked_last, silent) = (fact.flag("looked-last"), fact.flag("silent"));
+                pod_said(&fact.word("the method").unwrap_or_default(), looked_last, silent, &heard)
             }
             "kdump" => dumping(fact.flag("counts"), fact.flag("same-life"), fact.flag("silent")),
             _ => return Err(fact.wrong("nobody understands this kind of fact")),

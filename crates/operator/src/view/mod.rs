@@ -99,6 +99,11 @@ impl View {
         self.nodes.get(name)?.facts.as_ref()?.kubelet.as_deref().copied()
     }
 
+    /// FenceTemplates whose pods the policy vouches for; without a policy none.
+    pub(crate) fn declared_power(&self) -> &[String] {
+        self.policy.as_ref().map_or(&[], |policy| &policy.spec.declared_power)
+    }
+
     /// A node, to note something down that was seen of it.
     pub(crate) fn track(&mut self, name: &NodeName) -> Option<&mut NodeTrack> {
         let track = self.nodes.get_mut(name)?;

@@ -325,6 +325,124 @@ pub async fn own_pod_alone_proves_nothing(world: &mut impl World) -> Told {
     nothing_released(world, 900).await
 }
 
+/// A pod of this command that nobody reads back, and that a person may vouch for; its node is fenced by nothing else.
+async fn by_word(world: &mut impl World, command: &[&str]) -> Told {
+    let mut mine = own_template(command, None);
+    mine["spec"]["proves"] = json!({ "class": "Power", "withoutReadBack": true });
+    // How long a command takes that does nothing, and how it ends; whoever switches off is told by its command.
+    let idle = json!({ "cluster.palisade.dev/runs-for": "3", "cluster.palisade.dev/exit-code": "0" });
+    mine["spec"]["podTemplate"]["metadata"] = json!({ "annotations": idle });
+    world.create(Kind::Template, mine).await?;
+    let off = json!({ "name": "mine", "template": "mine" });
+    let on = json!({ "name": "back", "template": "bmc", "action": "SwitchOn" });
+    let levels = json!([{ "name": "by-word", "methods": [off, on] }]);
+    world.patch(Kind::Config, "bare-metal", json!({ "spec": { "powerManagement": { "levels": levels } } })).await
+}
+
+/// What the policy vouches for.
+async fn vouch(world: &mut impl World, templates: &[&str]) -> Told {
+    let named = json!({ "spec": { "declaredPower": templates } });
+    world.patch(Kind::Policy, palisade_api::names::POLICY_NAME, named).await
+}
+
+/// Why an object cannot be used; empty if it can.
+fn refused(world: &dyn Look, kind: Kind, name: &str) -> String {
+    let object = world.get(kind, name).unwrap_or_default();
+    let conditions = object["status"]["conditions"].as_array().cloned().unwrap_or_default();
+    let against = |condition: &&Value| condition["type"] == "Accepted" && condition["status"] == "False";
+    let said = conditions.iter().find(against).and_then(|condition| condition["message"].as_str());
+    said.unwrap_or_default().to_owned()
+}
+
+/// A user's own pod switches the machine off. Nobody can read that back, and the policy names its template: the database moves.
+pub async fn own_pod_that_the_policy_trusts(world: &mut impl World) -> Told {
+    by_word(world, &["switch", "off"]).await?;
+    vouch(world, &["mine"]).await?;
+    let home = database(world).await?;
+    lose_the_network(world, &home).await?;
+    moved(world, &home, 300).await?;
+    let fence = world.get(Kind::Fence, &home).unwrap_or_default();
+    let proof = &fence["status"]["proofs"][0];
+    expect(
+        proof["class"] == "Confirmed" && proof["source"] == "mine",
+        "it counts as a person's word, by the pod's name",
+    )?;
+    give_it_back(world, &home).await?;
+    clean(world, &home, 900).await?;
+    expect(world.writers_of(super::DATA).iter().all(|node| *node != home), "the old node writes no more")
+}
+
+/// The same pod, which no policy names: nothing is called and nothing is released, and config and template say why. When somebody
+/// vouches for it, the very fence that was held goes on.
+pub async fn own_pod_without_permission(world: &mut impl World) -> Told {
+    by_word(world, &["switch", "off"]).await?;
+    let home = database(world).await?;
+    let why = |world: &dyn Look| {
+        let said = [refused(world, Kind::Config, "bare-metal"), refused(world, Kind::Template, "mine")];
+        said.iter().all(|said| said.contains("add `mine` to spec.declaredPower"))
+    };
+    world.run_until(60, "config and template say what is missing", why).await?;
+    lose_the_network(world, &home).await?;
+    nothing_released(world, 300).await?;
+    expect(world.power_of(&home) == Power::On && world.list(Kind::Job).is_empty(), "no pod was called")?;
+    vouch(world, &["mine"]).await?;
+    moved(world, &home, 900).await?;
+    give_it_back(world, &home).await?;
+    clean(world, &home, 900).await.map(drop)
+}
+
+/// The policy vouches for a pod that says success and does nothing. The machine has only lost the API: its kubelet answers its port,
+/// so nothing is released. When it comes back it keeps its database, and is let in.
+pub async fn own_pod_is_trusted_and_the_node_lives(world: &mut impl World) -> Told {
+    by_word(world, &["true"]).await?;
+    vouch(world, &["mine"]).await?;
+    let home = database(world).await?;
+    let uid = world.uid_of("db-0");
+    world.cut(&home, Link::Api).await?;
+    let heard = |world: &dyn Look| {
+        let fence = world.get(Kind::Fence, &home).unwrap_or_default();
+        fence["status"]["message"].as_str().is_some_and(|said| said.contains("the node's kubelet answers"))
+    };
+    world.run_until(240, "the fence says that the kubelet answers", heard).await?;
+    // Not so long that Kubernetes itself marks the pod.
+    nothing_released(world, 60).await?;
+    world.heal(&home, Link::Api).await?;
+    clean(world, &home, 900).await?;
+    expect(world.uid_of("db-0") == uid && world.node_of("db-0") == home, "it never left")?;
+    super::one_writer(world).await
+}
+
+/// A trusted pod has switched the machine off, and somebody switches it on again at once, while its database is being released.
+/// Whether it moves or stays, nobody writes beside it, and the node returns clean.
+pub async fn own_pod_is_trusted_and_the_node_comes_back(world: &mut impl World) -> Told {
+    by_word(world, &["switch", "off"]).await?;
+    vouch(world, &["mine"]).await?;
+    let home = database(world).await?;
+    lose_the_network(world, &home).await?;
+    super::comes_to(world, &home, palisade_api::fence::FencePhase::Isolated).await?;
+    give_it_back(world, &home).await?;
+    world.outside_on(&home).await?;
+    clean(world, &home, 1200).await?;
+    world.run_until(300, "db-0 is ready", |world| world.is_ready("db-0")).await?;
+    super::one_writer(world).await
+}
+
+/// The operator dies while a trusted pod is at work. The next one did not watch the node meanwhile, so it has the pod called again.
+pub async fn own_pod_is_trusted_and_the_operator_dies(world: &mut impl World) -> Told {
+    by_word(world, &["switch", "off"]).await?;
+    vouch(world, &["mine"]).await?;
+    let home = database(world).await?;
+    lose_the_network(world, &home).await?;
+    world.run_until(120, "the pod runs", |world| !world.list(Kind::Job).is_empty()).await?;
+    world.operator_crash(super::FIRST).await?;
+    world.operator_start(super::FIRST).await?;
+    let left = |world: &dyn Look| world.has_left("db-0", &home);
+    let jobs = jobs_until(world, 900, "db-0 runs on another node", left).await?;
+    expect(jobs > 1, "it was called again")?;
+    give_it_back(world, &home).await?;
+    clean(world, &home, 1200).await.map(drop)
+}
+
 /// "(first AND second) OR power": the second of two agents in one level fails, so the level has, and the next one is power.
 pub async fn both_or_else_power(world: &mut impl World) -> Told {
     world.create(Kind::Template, agent_template(world, "first", Some("bmc"))).await?;

@@ -41,6 +41,8 @@ const TEMPLATES: &str = r#"
 ---
 {kind: FenceTemplate, metadata: {name: terminate}, spec: {podTemplate: {spec: {containers: [{name: a, image: a}]}}, proves: {class: Power}, readBack: {template: pdu}}}
 ---
+{kind: FenceTemplate, metadata: {name: by-word}, spec: {podTemplate: {spec: {containers: [{name: a, image: a}]}}, proves: {class: Power, withoutReadBack: true}}}
+---
 {kind: FenceTemplate, metadata: {name: detach}, spec: {podTemplate: {spec: {containers: [{name: a, image: a}]}}, proves: {class: Storage, drivers: [a.csi]}, readBack: {template: switch}}}
 ---
 {kind: FenceTemplate, metadata: {name: cordon}, spec: {builtin: {name: cordon}}}
@@ -62,6 +64,7 @@ struct World {
     templates: BTreeMap<String, FenceTemplateSpec>,
     stay_off: bool,
     revoking: BTreeSet<ProviderName>,
+    declared_power: Vec<String>,
 }
 
 impl World {
@@ -89,7 +92,8 @@ impl World {
     fn resolve(&self, config: &str, node: &str) -> Result<Resolved, String> {
         let templates = self.templates.iter().map(|(name, spec)| (name.as_str(), spec)).collect();
         let node = NodeName::from(node);
-        let wanted = Wanted { node: &node, stay_off: self.stay_off, revoking: &self.revoking };
+        let (revoking, declared_power) = (&self.revoking, &self.declared_power);
+        let wanted = Wanted { node: &node, stay_off: self.stay_off, revoking, declared_power };
         settings(config, &self.configs[config], &templates, wanted).map_err(|problem| problem.to_string())
     }
 
@@ -386,6 +390,75 @@ fn a_pod_that_switches_off_is_read_by_a_device_and_needs_a_way_on() {
     let with_on = World::with(&spec(", {name: on, template: repair, action: SwitchOn}"));
     assert_eq!(with_on.plans("c", "host1"), lines(wanted));
     assert!(problem(&spec("")).contains("a pod that switches off has no opposite"));
+}
+
+/// The policy vouches for `by-word`.
+fn vouched(spec: &str) -> World {
+    World { declared_power: vec!["other".to_owned(), "by-word".to_owned()], ..World::with(spec) }
+}
+
+const BY_WORD: &str = "{powerManagement: {levels: [{name: a, methods: [{name: ready, template: cordon}, {name: off, template: by-word}, {name: on, template: bmc, action: SwitchOn}]}]}}";
+
+#[test]
+fn a_pod_that_nobody_reads_back_counts_as_a_persons_word_where_the_policy_names_it() {
+    let wanted = "
+        isolation 0 ready Cordon plug=node path=same-driver stable=2s retries=2
+        isolation 0 off CutOff proves=confirmed/node plug=node path=declared stable=5s retries=2
+        power-on 0 on Restore plug=node path=same-driver stable=2s retries=2
+    ";
+    assert_eq!(vouched(BY_WORD).plans("c", "host1"), lines(wanted));
+}
+
+#[test]
+fn a_pod_that_nobody_reads_back_is_refused_where_the_policy_does_not_name_it() {
+    for trusted in [vec![], vec!["by-words".to_owned()]] {
+        let world = World { declared_power: trusted, ..World::with(BY_WORD) };
+        let said = world.resolve("c", "host1").expect_err("a Problem");
+        assert!(said.starts_with("FenceTemplate/by-word proves.withoutReadBack: nobody reads back"), "{said}");
+        assert!(said.contains("FencePolicy/cluster") && said.contains("add `by-word` to spec.declaredPower"), "{said}");
+    }
+}
+
+#[test]
+fn a_pod_that_is_read_back_needs_nobody_to_vouch_for_it_and_gets_nothing_by_it() {
+    let spec = "{powerManagement: {levels: [{name: a, methods: [{name: off, template: terminate, parameters: {plug: \"3\"}}, {name: on, template: repair, action: SwitchOn}]}]}}";
+    let mut world = World { declared_power: vec!["terminate".to_owned()], ..World::with(spec) };
+    world.templates.get_mut("terminate").unwrap().proves.without_read_back = true;
+    assert!(world.plans("c", "host1").contains("off CutOff proves=power/node plug=3 path=independent"));
+}
+
+/// What a word must not be mixed with, and what must not stand on it.
+#[test]
+fn a_pod_that_is_vouched_for_stands_alone_and_needs_a_way_on() {
+    let power = |methods: &str| format!("{{powerManagement: {{levels: [{{name: a, methods: [{methods}]}}]}}}}");
+    let on = "{name: on, template: bmc, action: SwitchOn}";
+    let cases = [
+        (power("{name: off, template: by-word}"), "a pod that switches off has no opposite"),
+        (power(&format!("{{name: bmc, template: bmc}}, {{name: off, template: by-word}}, {on}")), "give it a level of its own"),
+        (power(&format!("{{name: off, template: by-word}}, {{name: bmc, template: bmc}}, {on}")), "give it a level of its own"),
+        (power(&format!("{{name: a, template: by-word}}, {{name: b, template: by-word}}, {on}")), "give it a level of its own"),
+        (power(&format!("{{name: off, template: by-word}}, {{name: c, template: cordon}}, {on}")), "give it a level of its own"),
+        (power(&format!("{{name: off, template: by-word}}, {{name: d, template: delete-node}}, {on}")), "a pod that nobody reads back proves nothing"),
+        (
+            "{isolation: {levels: [{name: a, methods: [{name: bmc, template: bmc}]}]}, recovery: {levels: [{name: a, methods: [{name: m, template: by-word}]}]}}".to_owned(),
+            "is not told that it should give back",
+        ),
+    ];
+    for (spec, wanted) in cases {
+        let said = vouched(&spec).resolve("c", "host1").expect_err(&spec);
+        assert!(said.contains(wanted), "{spec}\n wanted {wanted}\n found  {said}");
+    }
+}
+
+#[test]
+fn a_level_of_its_own_after_a_device_is_where_a_word_belongs() {
+    let spec = "{stayOff: true, powerManagement: {levels: [{name: a, methods: [{name: bmc, template: bmc}]}, {name: b, methods: [{name: off, template: by-word}]}]}}";
+    let wanted = "
+        isolation 0 bmc CutOff proves=power/node plug=node path=same-driver stable=2s retries=2
+        isolation 1 off CutOff proves=confirmed/node plug=node path=declared stable=5s retries=2
+        power-on 0 bmc Restore plug=node path=same-driver stable=2s retries=2
+    ";
+    assert_eq!(vouched(spec).plans("c", "host1"), lines(wanted));
 }
 
 #[test]

@@ -20,29 +20,35 @@ use crate::golden::Fact;
 const ENOUGH: u32 = 12;
 
 impl World {
-    /// `proof power`, `proof storage provider=stos`, `proof driver volume=v1`.
+    /// `proof power`, `proof storage provider=stos`, `proof driver volume=v1`, `proof confirmed by=own`.
     pub(super) fn take_proof(&mut self, fact: &mut Fact) -> Result<(), String> {
         let class = fact.word("the class")?;
         let class = one_of(fact, &class, CLASSES)?;
         let scope = scope_of(fact);
+        let by = fact.text("by");
         self.refresh();
-        let made = self.make(class, scope).ok_or_else(|| fact.wrong("this proof cannot be made here"))?;
+        let made =
+            self.make(class, scope, by.as_deref()).ok_or_else(|| fact.wrong("this proof cannot be made here"))?;
         self.fence.proofs.push(made);
         Ok(())
     }
 
     /// Isolates the very life that the fence is about, as if it began now.
-    fn make(&self, class: Class, scope: Scope) -> Option<Proof> {
+    fn make(&self, class: Class, scope: Scope, by: Option<&str>) -> Option<Proof> {
         let mut fence = self.acting(Phase::Isolating(self.fence.first_run()));
         let mut seen = self.quiet();
-        match class {
-            Class::Confirmed => {
+        match (class, by) {
+            (Class::Confirmed, Some(pod)) => {
+                let word = method(pod, Action::CutOff, Some(class), scope);
+                seen.settings.isolation = single(Method { path: ReadPath::Declared, ..word });
+            }
+            (Class::Confirmed, None) => {
                 let target = fence.target.clone()?;
                 let said = Confirmation { by: "somebody".into(), uid: target.uid, boot: target.boot };
                 seen.admin.confirm = Some(said);
             }
-            Class::Kdump => seen.kdump_proves = true,
-            Class::Power | Class::Storage | Class::Driver | Class::Network => {
+            (Class::Kdump, _) => seen.kdump_proves = true,
+            (Class::Power | Class::Storage | Class::Driver | Class::Network, _) => {
                 seen.settings.isolation = single(method("maker", Action::CutOff, Some(class), scope));
             }
         }

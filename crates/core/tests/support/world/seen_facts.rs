@@ -293,7 +293,7 @@ impl World {
 }
 
 /// `off` is two reads, as far apart as was asked for; `on,off@2s,off@4s-5s` are single reads, one a second unless timed. With a
-/// `!` the kubelet answers meanwhile.
+/// `!` the kubelet answers meanwhile, with a `?` nobody knows.
 pub fn samples(said: &str, now: Tick, over: Span) -> Result<Vec<Sample>, String> {
     let at = |seen, kubelet, began: Span, ended: Span| Sample { began: now + began, ended: now + ended, seen, kubelet };
     let twice = |kubelet| vec![at(Seen::Off, kubelet, Span::ZERO, Span::ZERO), at(Seen::Off, kubelet, over, over)];
@@ -305,9 +305,10 @@ pub fn samples(said: &str, now: Tick, over: Span) -> Result<Vec<Sample>, String>
     let mut found = Vec::new();
     for (index, word) in said.split(',').filter(|word| !word.is_empty()).enumerate() {
         let (state, time) = word.split_once('@').unwrap_or((word, ""));
-        let (state, kubelet) = match state.strip_suffix('!') {
-            Some(state) => (state, WitnessWord::Alive),
-            None => (state, WitnessWord::Silent),
+        let (state, kubelet) = match (state.strip_suffix('!'), state.strip_suffix('?')) {
+            (Some(state), _) => (state, WitnessWord::Alive),
+            (None, Some(state)) => (state, WitnessWord::Unknown),
+            (None, None) => (state, WitnessWord::Silent),
         };
         let state = match state {
             "off" => Seen::Off,

@@ -296,5 +296,8 @@ fn does(behaves: Bmc) -> String {
         Bmc::AcceptsOnly => "says yes to every command and does nothing".to_owned(),
         Bmc::SaysOff => "says off, whatever is true,".to_owned(),
         Bmc::Late(seconds) => format!("does everything {seconds} s late"),
+        Bmc::LosesReply => "does what it says, and its answer gets lost".to_owned(),
+        Bmc::ShowsFor(millis) => format!("does nothing, and shows off for {millis} ms"),
+        Bmc::Flaps(millis) => format!("switches off, and the machine comes back after {millis} ms"),
     }
 }
