@@ -3,6 +3,7 @@
 //! | file | says |
 //! |---|---|
 //! | `rounds` | which devices are asked now |
+//! | `rounds/jobs` | whose device a Job asks now |
 //! | `spread` | at which second each is asked, and how soon again after a failure |
 //! | `outcome` | what an answer means |
 //! | `health` | what a FenceTemplate says of its devices |
@@ -23,7 +24,7 @@ use palisade_api::template::FenceTemplateSpec;
 
 pub use self::health::Health;
 pub use self::outcome::{Answer, Around, Outcome, Power, Whose, judge};
-pub use self::rounds::{Change, EACH, Rounds, SECRET, Series, Standing, TOGETHER};
+pub use self::rounds::{Change, EACH, JOBS, PAUSE, Rounds, SECRET, Series, Standing, TOGETHER};
 use self::spread::hash;
 use crate::ident::{MethodName, NodeName};
 use crate::resolve::Templates;
@@ -60,6 +61,8 @@ pub struct Wired {
     pub part: Part,
     /// Its template.
     pub template: Arc<str>,
+    /// Who asks it.
+    pub by: By,
     /// How often it is asked.
     pub interval: Span,
     /// Where it is.
@@ -79,13 +82,33 @@ pub struct Login {
     pub secrets: u32,
 }
 
+/// Who asks a device.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum By {
+    /// The operator.
+    Us,
+    /// A fence agent, in a Job.
+    Job,
+}
+
+impl By {
+    /// By what the device is; nothing if nobody asks it. Nobody knows whether a user's own pod is harmless.
+    const fn of(mechanism: &Mechanism) -> Option<Self> {
+        match mechanism {
+            Mechanism::Native(_) => Some(Self::Us),
+            Mechanism::Agent(_) => Some(Self::Job),
+            Mechanism::Pod(_) | Mechanism::Builtin(_) | Mechanism::Storage(_) => None,
+        }
+    }
+}
+
 /// How the devices of a template are checked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum How {
-    /// The operator asks them.
+    /// They are asked.
     Asked,
-    /// They are reached by a Job, and nobody starts one for a check.
-    InAJob,
+    /// They are reached by a user's own pod, and nobody knows what it does: it is run for fences alone.
+    OwnPod,
     /// The template says that they are not asked.
     NotWanted,
     /// There is no device.
@@ -95,12 +118,11 @@ pub enum How {
 impl How {
     /// By the template.
     pub fn of(template: &FenceTemplateSpec) -> Self {
-        let device = template.native.is_some();
-        let job = template.agent.is_some() || template.pod_template.is_some();
-        match (device, job) {
+        let device = template.native.is_some() || template.agent.is_some();
+        match (device, template.pod_template.is_some()) {
             (true, _) if template.check_interval.as_millis() == 0 => Self::NotWanted,
             (true, _) => Self::Asked,
-            (false, true) => Self::InAJob,
+            (false, true) => Self::OwnPod,
             (false, false) => Self::NoDevice,
         }
     }
@@ -113,7 +135,9 @@ pub fn wired(calls: &BTreeMap<MethodName, Call>, templates: &Templates<'_>) -> V
     for (method, call) in calls {
         let parts = [(Part::Acts, Some(&call.device)), (Part::ReadsBack, call.read_back.as_ref())];
         for (part, device) in parts {
-            let Some(device) = device.filter(|device| is_asked(&device.mechanism)) else { continue };
+            let Some((device, by)) = device.and_then(|device| Some((device, By::of(&device.mechanism)?))) else {
+                continue;
+            };
             let Some(template) = templates.get(device.template.as_str()) else { continue };
             let told = hash(&format!("{device:?}"));
             let interval = Span::millis(template.check_interval.as_millis());
@@ -122,7 +146,7 @@ pub fn wired(calls: &BTreeMap<MethodName, Call>, templates: &Templates<'_>) -> V
             }
             let (address, login) = (address(device), login(device));
             let template = Arc::from(device.template.as_str());
-            all.push(Wired { method: method.clone(), part, template, interval, address, login, told });
+            all.push(Wired { method: method.clone(), part, template, by, interval, address, login, told });
         }
     }
     all
@@ -134,14 +158,6 @@ pub fn device<'a>(calls: &'a BTreeMap<MethodName, Call>, key: &Key) -> Option<&'
     match key.part {
         Part::Acts => Some(&call.device),
         Part::ReadsBack => call.read_back.as_ref(),
-    }
-}
-
-/// What runs in a Job is not asked yet: whoever has Jobs made for checks lets them in here, and in [`How::of`].
-const fn is_asked(mechanism: &Mechanism) -> bool {
-    match mechanism {
-        Mechanism::Native(_) => true,
-        Mechanism::Agent(_) | Mechanism::Pod(_) | Mechanism::Builtin(_) | Mechanism::Storage(_) => false,
     }
 }
 
@@ -209,12 +225,32 @@ mod tests {
     }
 
     #[test]
-    fn what_runs_in_a_job_and_what_nobody_wants_asked_is_left_alone() {
-        let (often, never) = (template("10m"), template("0s"));
+    fn an_agents_device_is_asked_by_a_job_and_a_users_own_pod_is_left_alone() {
+        let spec = template("10m");
+        let templates = BTreeMap::from([("bmc", &spec)]);
         let agent = calls(&[("off", bmc("a", "s", Mechanism::Agent("fence_ipmilan".to_owned())), None)]);
-        assert_eq!(wired(&agent, &BTreeMap::from([("bmc", &often)])), []);
+        let by: Vec<By> = wired(&agent, &templates).iter().map(|wired| wired.by).collect();
+        assert_eq!(by, [By::Job]);
+        let pod: palisade_api::template::PodTemplate =
+            serde_json::from_str(r#"{ "spec": { "containers": [] } }"#).unwrap();
+        let own = calls(&[("off", bmc("a", "s", Mechanism::Pod(Box::new(pod))), None)]);
+        assert_eq!(wired(&own, &templates), []);
+    }
+
+    #[test]
+    fn what_nobody_wants_asked_is_left_alone() {
+        let never = template("0s");
         let native = calls(&[("off", bmc("a", "s", NATIVE), None)]);
         assert_eq!(wired(&native, &BTreeMap::from([("bmc", &never)])), []);
-        assert_eq!((How::of(&often), How::of(&never)), (How::Asked, How::NotWanted));
+    }
+
+    #[test]
+    fn a_template_says_whether_its_devices_are_asked() {
+        let of = |what: &str| How::of(&serde_json::from_str(what).unwrap());
+        assert_eq!((How::of(&template("10m")), How::of(&template("0s"))), (How::Asked, How::NotWanted));
+        assert_eq!(of(r#"{ "agent": { "name": "fence_ipmilan" } }"#), How::Asked);
+        assert_eq!(of(r#"{ "agent": { "name": "fence_ipmilan" }, "checkInterval": "0s" }"#), How::NotWanted);
+        assert_eq!(of(r#"{ "podTemplate": { "spec": { "containers": [] } } }"#), How::OwnPod);
+        assert_eq!(of(r#"{ "builtin": { "name": "cordon" } }"#), How::NoDevice);
     }
 }

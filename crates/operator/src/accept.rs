@@ -192,7 +192,10 @@ fn devices_healthy(
     let name = template.metadata.name.as_deref().unwrap_or_default();
     let health = match How::of(&template.spec) {
         How::NoDevice => return (None, vec![]),
-        How::InAJob => return (unknown("RunsInAJob", "not checked: runs in a Job"), counts(said, 0, 0)),
+        How::OwnPod => {
+            let why = "not checked: it is a pod of your own, and nobody but you knows whether running it is harmless";
+            return (unknown("OwnPod", why), counts(said, 0, 0));
+        }
         How::NotWanted => {
             return (unknown("NotWanted", "not checked: checkInterval is 0s"), counts(said, 0, 0));
         }
@@ -201,7 +204,7 @@ fn devices_healthy(
     };
     match health {
         None => (unknown("NotUsed", "no node is fenced by it, so there is nothing to check"), counts(said, 0, 0)),
-        Some(Health::Pending) => {
+        Some(Health::Pending { unasked }) => {
             // What the leader before found out stands until we know better, unless it was about another spec.
             let same = |known: &Condition| {
                 known.type_ == DEVICES_HEALTHY
@@ -211,7 +214,8 @@ fn devices_healthy(
             if said.conditions.iter().any(same) {
                 return (None, vec![]);
             }
-            (unknown("NotCheckedYet", "not every device has been checked yet"), vec![])
+            let unasked = unasked.as_ref().map(|which| format!("; {which}")).unwrap_or_default();
+            (unknown("NotCheckedYet", &format!("not every device has been checked yet{unasked}")), vec![])
         }
         Some(Health::Healthy { nodes }) => (wanted(Truth::True, "AllGood", String::new()), counts(said, *nodes, 0)),
         Some(Health::Failing { checked, failing, reason, message }) => {

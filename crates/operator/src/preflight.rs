@@ -3,20 +3,23 @@
 //! Promise: what is said changes only when something has changed, and no more often than every [`SAY`]; a network of BMCs that is
 //! gone with all of them is one condition and [`TOLD`] Events, not thousands.
 //! Promise (I7): the Secrets of a series are read once, and forgotten with it.
+//! Promise: whoever asks by a Job stops when nobody needs to know: a fence of the node is never kept waiting by a check.
 //! Never: sends a command. A check reads.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
+use futures_util::FutureExt;
 use kube::api::ObjectMeta;
-use palisade_core::ident::NodeName;
+use palisade_core::ident::{NodeName, Uid};
 use palisade_core::preflight::{self, Answer, EACH, Health, Key, Power, Rounds, Series};
 use palisade_core::resolve::call::Device as Target;
 use palisade_core::snapshot::WitnessWord;
 use palisade_core::time::{Span, Tick};
 use palisade_devices::{Failure, PowerState};
 use tokio::sync::mpsc::UnboundedSender;
+use tokio::sync::oneshot;
 use tokio::time::Instant;
 
 use crate::clock::duration;
@@ -51,6 +54,8 @@ pub(crate) struct Preflight {
     /// Devices of which people know that they fail.
     pub(crate) told: BTreeSet<Key>,
     allowance: Allowance,
+    /// Whose device a Job asks; who drops this stops it.
+    job: Option<(Key, oneshot::Sender<()>)>,
 }
 
 /// What every template says of its devices.
@@ -115,6 +120,24 @@ impl Preflight {
         }
         let (rounds, told) = (&self.rounds, &mut self.told);
         told.retain(|key| key.node != *node || rounds.template_of(key).is_some());
+    }
+
+    /// A Job asks this device from now on. Ends when it is to stop.
+    pub(crate) fn asks_by_job(&mut self, key: &Key) -> oneshot::Receiver<()> {
+        let (stop, stopped) = oneshot::channel();
+        self.job = Some((key.clone(), stop));
+        stopped
+    }
+
+    /// Stops the Job if its node is being fenced, or its device is no longer one.
+    pub(crate) fn stop_job(&mut self, fenced: impl Fn(&NodeName) -> bool) {
+        let rounds = &self.rounds;
+        self.job.take_if(|(key, _)| fenced(&key.node) || rounds.template_of(key).is_none());
+    }
+
+    /// A device was asked: if by a Job, that is over.
+    pub(crate) fn asked(&mut self, key: &Key) {
+        self.job.take_if(|(whose, _)| whose == key);
     }
 
     /// Something was learnt of a device.
@@ -193,6 +216,22 @@ pub(crate) async fn ask(lines: Vec<Vec<Asked>>, news: UnboundedSender<News>) {
         ask_in_turn(line, began + duration(EACH) * first, &purse, &news)
     });
     futures_util::future::join_all(all.collect::<Vec<_>>()).await;
+}
+
+/// Has a Job ask a device, and says what came of it.
+pub(crate) async fn ask_by_job(
+    asked: Asked,
+    template: Uid,
+    stopped: oneshot::Receiver<()>,
+    news: UnboundedSender<News>,
+) {
+    let Asked { key, target, executor } = asked;
+    let stop = stopped.map(|_| ());
+    let answer = Box::pin(executor.survey_by_job(&target, &template, stop)).await;
+    if let Answer::NotAsked(why) = &answer {
+        tracing::info!(node = %key.node, template = target.template, why, "a device could not be asked");
+    }
+    let _ = news.send(News::Checked { key, answer });
 }
 
 async fn ask_in_turn(line: Vec<Asked>, mut not_before: Instant, purse: &Purse, news: &UnboundedSender<News>) {

@@ -226,6 +226,32 @@ fn a_series_of_looks_ends_with_the_first_that_says_something_else() {
 }
 
 #[test]
+fn whoever_wants_to_know_it_once_has_it_looked_at_once() {
+    for (power, shows) in [("off", Shown::Off), ("on", Shown::On)] {
+        let pod = Pod::new(&format!("once-{power}"), HONEST);
+        pod.write("power", power);
+        let (report, code) = pod.run(&Pod::order(Task::Look { steady_ms: 0 }, 60).text());
+        assert_eq!((report.verdict, code, shown(&report)), (Verdict::Taken, Some(0), vec![shows]));
+        assert_eq!(pod.log(), ["status"]);
+    }
+}
+
+#[test]
+fn a_look_at_a_plug_that_the_device_does_not_have_is_refused() {
+    let pod = Pod::new(
+        "no-plug",
+        "case $action in list) echo '1,left'; echo '2,right';; status) echo 'Status: OFF'; exit 2;; esac",
+    );
+    let plug = r#"<parameter name="plug" unique="0" required="1"><content type="string"/></parameter></parameters>"#;
+    let known = METADATA.replace("</parameters>", plug).replace("<actions>", r#"<actions><action name="list"/>"#);
+    pod.write("metadata", &known);
+    let order = Order { plug: Some("9".to_owned()), ..Pod::order(Task::Look { steady_ms: 0 }, 60) };
+    let (report, code) = pod.run(&order.text());
+    assert_eq!((report.verdict, code), (Verdict::Refused, Some(1)), "{report:?}");
+    assert!(report.said.contains("no plug"), "{report:?}");
+}
+
+#[test]
 fn an_agent_that_hangs_is_reported_in_time() {
     let pod = Pod::new("hangs", "sleep 600");
     let (report, code) = pod.run(&Pod::order(Task::Off { only_if_on: false }, 4).text());

@@ -1,6 +1,9 @@
 //! Checks of devices, as Prometheus and the API server see them.
 #![allow(missing_docs, clippy::unwrap_used, clippy::panic, reason = "a test may fail loudly")]
 
+#[path = "preflight/by_job.rs"]
+mod by_job;
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;

@@ -16,7 +16,10 @@ const NAMED: usize = 5;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Health {
     /// Not every one was checked yet, and none fails of those that were.
-    Pending,
+    Pending {
+        /// Which one could not even be asked, and why, if that is so of any.
+        unasked: Option<String>,
+    },
     /// The last check of each was good.
     Healthy {
         /// Of so many nodes.
@@ -38,26 +41,29 @@ pub enum Health {
 /// What is known of the devices of one node, by one template.
 #[derive(Clone, Copy, Debug)]
 enum OfNode<'a> {
-    Unchecked,
+    /// Why it could not be asked, if it was tried.
+    Unchecked(Option<&'a str>),
     Good,
     Fails(&'a Outcome),
 }
 
-/// Puts together what is known of each device: node, template, and the last outcome, if there is one.
+/// Puts together what is known of each device: node, template, the last outcome, if there is one, and why it could not be asked
+/// after that.
 pub(super) fn of<'a>(
-    devices: impl Iterator<Item = (&'a NodeName, &'a Arc<str>, Option<&'a Outcome>)>,
+    devices: impl Iterator<Item = (&'a NodeName, &'a Arc<str>, Option<&'a Outcome>, Option<&'a str>)>,
 ) -> BTreeMap<Arc<str>, Health> {
     let mut templates: BTreeMap<&Arc<str>, BTreeMap<&NodeName, OfNode<'_>>> = BTreeMap::new();
-    for (node, template, outcome) in devices {
+    for (node, template, outcome, unasked) in devices {
         let now = match outcome {
-            None => OfNode::Unchecked,
+            None => OfNode::Unchecked(unasked),
             Some(Outcome::Good) => OfNode::Good,
             Some(fails) => OfNode::Fails(fails),
         };
         let known = templates.entry(template).or_default().entry(node).or_insert(now);
         *known = match (*known, now) {
             (OfNode::Fails(first), _) | (_, OfNode::Fails(first)) => OfNode::Fails(first),
-            (OfNode::Unchecked, _) | (_, OfNode::Unchecked) => OfNode::Unchecked,
+            (OfNode::Unchecked(one), OfNode::Unchecked(other)) => OfNode::Unchecked(one.or(other)),
+            (OfNode::Unchecked(why), OfNode::Good) | (OfNode::Good, OfNode::Unchecked(why)) => OfNode::Unchecked(why),
             (OfNode::Good, OfNode::Good) => OfNode::Good,
         };
     }
@@ -65,21 +71,32 @@ pub(super) fn of<'a>(
 }
 
 fn together(nodes: &BTreeMap<&NodeName, OfNode<'_>>) -> Health {
-    let unchecked = count(nodes.values().filter(|node| matches!(node, OfNode::Unchecked)).count());
+    let unchecked = count(nodes.values().filter(|node| matches!(node, OfNode::Unchecked(_))).count());
     let checked = count(nodes.len()).saturating_sub(unchecked);
     let failing: Vec<(&NodeName, &Outcome)> = nodes
         .iter()
         .filter_map(|(node, is)| match is {
             OfNode::Fails(outcome) => Some((*node, *outcome)),
-            OfNode::Unchecked | OfNode::Good => None,
+            OfNode::Unchecked(_) | OfNode::Good => None,
         })
         .collect();
     let Some((_, first)) = failing.first() else {
-        return if unchecked == 0 { Health::Healthy { nodes: checked } } else { Health::Pending };
+        return if unchecked == 0 {
+            Health::Healthy { nodes: checked }
+        } else {
+            Health::Pending { unasked: first_unasked(nodes) }
+        };
     };
     let same = failing.iter().all(|(_, outcome)| outcome.name() == first.name());
     let reason = if same { first.name() } else { "SeveralReasons" };
     Health::Failing { checked, failing: count(failing.len()), reason, message: message(&failing, nodes.len()) }
+}
+
+fn first_unasked(nodes: &BTreeMap<&NodeName, OfNode<'_>>) -> Option<String> {
+    nodes.iter().find_map(|(node, is)| match is {
+        OfNode::Unchecked(why) => why.map(|why| format!("the device of {node} was not asked: {why}")),
+        OfNode::Good | OfNode::Fails(_) => None,
+    })
 }
 
 fn message(failing: &[(&NodeName, &Outcome)], nodes: usize) -> String {
@@ -101,7 +118,7 @@ mod tests {
     fn health(devices: &[(&str, Option<Outcome>)]) -> Health {
         let template: Arc<str> = Arc::from("bmc");
         let nodes: Vec<NodeName> = devices.iter().map(|(node, _)| NodeName::from(*node)).collect();
-        let all = nodes.iter().zip(devices).map(|(node, (_, outcome))| (node, &template, outcome.as_ref()));
+        let all = nodes.iter().zip(devices).map(|(node, (_, outcome))| (node, &template, outcome.as_ref(), None));
         of(all).remove("bmc").unwrap()
     }
 
@@ -111,7 +128,7 @@ mod tests {
 
     #[test]
     fn devices_are_healthy_when_all_were_checked_and_fail_as_soon_as_one_does() {
-        assert_eq!(health(&[("n1", Some(Outcome::Good)), ("n2", None)]), Health::Pending);
+        assert_eq!(health(&[("n1", Some(Outcome::Good)), ("n2", None)]), Health::Pending { unasked: None });
         assert_eq!(health(&[("n1", Some(Outcome::Good)), ("n2", Some(Outcome::Good))]), Health::Healthy { nodes: 2 });
         let Health::Failing { checked: 1, failing: 1, reason: "NoAnswer", message } =
             health(&[("n1", None), ("n2", Some(silent()))])
@@ -126,11 +143,25 @@ mod tests {
 
     #[test]
     fn a_node_with_two_devices_is_well_only_with_both() {
-        assert_eq!(health(&[("n1", Some(Outcome::Good)), ("n1", None)]), Health::Pending);
+        assert_eq!(health(&[("n1", Some(Outcome::Good)), ("n1", None)]), Health::Pending { unasked: None });
         assert!(matches!(
             health(&[("n1", Some(silent())), ("n1", Some(Outcome::Good))]),
             Health::Failing { checked: 1, failing: 1, .. }
         ));
+    }
+
+    #[test]
+    fn what_could_not_even_be_asked_says_why_until_it_was() {
+        let (template, node, other): (Arc<str>, _, _) =
+            (Arc::from("agent"), NodeName::from("n1"), NodeName::from("n2"));
+        let health = |outcome: Option<&Outcome>| {
+            let devices =
+                [(&node, &template, outcome, Some("no image")), (&other, &template, Some(&Outcome::Good), None)];
+            of(devices.into_iter()).remove("agent").unwrap()
+        };
+        let unasked = Some("the device of n1 was not asked: no image".to_owned());
+        assert_eq!(health(None), Health::Pending { unasked });
+        assert_eq!(health(Some(&Outcome::Good)), Health::Healthy { nodes: 2 }, "what is known stands");
     }
 
     #[test]

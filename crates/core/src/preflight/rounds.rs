@@ -5,15 +5,19 @@
 //! one device that can do one thing.
 //! Promise: for all of it no more than one Secret is read every [`SECRET`]. Devices that need the same one are asked in one series,
 //! which reads it once. Where there are more Secrets than fit into the interval, it takes longer; that is told, see [`Rounds::behind`].
+//! Promise: whom we ask ourselves never waits for whoever takes a Job: each has an agenda of its own (`jobs`).
 //! Never: asks a device of a node that is being fenced, as its executor talks to it; asks a device again that has not answered.
+
+mod jobs;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+pub use self::jobs::{JOBS, PAUSE};
 use super::health::{self, Health};
 use super::outcome::Outcome;
 use super::spread::{FIRST, hash, kept, slot, wait};
-use super::{Key, Login, Part, Wired};
+use super::{By, Key, Login, Part, Wired};
 use crate::ident::{MethodName, NodeName};
 use crate::time::{Span, Tick};
 
@@ -34,16 +38,30 @@ const FENCED: Span = Span::secs(30);
 pub struct Rounds {
     nodes: BTreeSet<NodeName>,
     tracks: BTreeMap<Key, Track>,
+    /// Whom we ask ourselves.
     agenda: BTreeSet<(Tick, Key)>,
-    /// Who has yet to answer: where it is, and what it was told.
-    under_way: BTreeMap<Key, (u64, u64)>,
     /// No series begins before.
     rest: Tick,
+    /// Whom a Job asks.
+    jobs: BTreeSet<(Tick, Key)>,
+    /// No Job begins before.
+    pause: Tick,
+    /// Who has yet to answer.
+    under_way: BTreeMap<Key, UnderWay>,
+}
+
+/// A device that has yet to answer.
+#[derive(Clone, Copy, Debug)]
+struct UnderWay {
+    by: By,
+    address: u64,
+    told: u64,
 }
 
 #[derive(Debug)]
 struct Track {
     template: Arc<str>,
+    by: By,
     interval: Span,
     address: u64,
     login: Login,
@@ -51,6 +69,9 @@ struct Track {
     due: Tick,
     /// Failures in a row.
     failures: u32,
+    /// How often in a row it could not be asked, and why not the last time.
+    unasked: u32,
+    why_unasked: Option<String>,
     outcome: Option<Outcome>,
     /// When it was last good.
     good: Option<Tick>,
@@ -122,10 +143,19 @@ impl Rounds {
         self.strike(&key);
         let soon = if new_node { wired.interval } else { wired.interval.min(FIRST) };
         let due = slot(number, soon, now);
-        let Wired { template, interval, address, login, told, .. } = wired;
-        let track = Track { template, interval, address, login, told, due, failures: 0, outcome: None, good: None };
+        let Wired { template, by, interval, address, login, told, .. } = wired;
+        let (failures, unasked, why_unasked, outcome, good) = (0, 0, None, None, None);
+        let track =
+            Track { template, by, interval, address, login, told, due, failures, unasked, why_unasked, outcome, good };
         self.tracks.insert(key.clone(), track);
-        self.agenda.insert((due, key));
+        self.agenda_of(by).insert((due, key));
+    }
+
+    const fn agenda_of(&mut self, by: By) -> &mut BTreeSet<(Tick, Key)> {
+        match by {
+            By::Us => &mut self.agenda,
+            By::Job => &mut self.jobs,
+        }
     }
 
     /// A node is gone.
@@ -139,15 +169,16 @@ impl Rounds {
 
     fn strike(&mut self, key: &Key) {
         if let Some(track) = self.tracks.remove(key) {
-            self.agenda.remove(&(track.due, key.clone()));
+            self.agenda_of(track.by).remove(&(track.due, key.clone()));
         }
     }
 
     fn set(&mut self, key: &Key, due: Tick) {
         if let Some(track) = self.tracks.get_mut(key) {
-            self.agenda.remove(&(track.due, key.clone()));
-            track.due = due;
-            self.agenda.insert((due, key.clone()));
+            let (by, before) = (track.by, std::mem::replace(&mut track.due, due));
+            let agenda = self.agenda_of(by);
+            agenda.remove(&(before, key.clone()));
+            agenda.insert((due, key.clone()));
         }
     }
 
@@ -156,13 +187,14 @@ impl Rounds {
         self.tracks.range(first..).map(|(key, _)| key).take_while(move |key| key.node == *node)
     }
 
-    /// Who is asked now. They count as under way until each has [`answered`](Self::answered).
+    /// Whom we ask now. They count as under way until each has [`answered`](Self::answered).
     pub fn begin(&mut self, fenced: impl Fn(&NodeName) -> bool, now: Tick) -> Series {
-        let room = TOGETHER.saturating_sub(self.under_way.len());
+        let room = TOGETHER.saturating_sub(self.asked_by(By::Us).count());
         if now < self.rest || room == 0 {
             return Series::default();
         }
-        let busy: BTreeSet<u64> = self.under_way.values().map(|(address, _)| *address).collect();
+        // A Job takes long, and a BMC has more than one session: nobody waits for it here.
+        let busy: BTreeSet<u64> = self.asked_by(By::Us).map(|one| one.address).collect();
         let (mut login, mut picked, mut later) = (None, Vec::new(), Vec::new());
         for (at, key) in self.agenda.iter().take_while(|(at, _)| *at <= now + AHEAD) {
             let Some(track) = self.tracks.get(key) else { continue };
@@ -189,10 +221,8 @@ impl Rounds {
     fn series(&mut self, picked: &[Key], login: Login, now: Tick) -> Series {
         let mut lines: BTreeMap<u64, Vec<Key>> = BTreeMap::new();
         for key in picked {
-            let Some(track) = self.tracks.get(key) else { continue };
-            self.agenda.remove(&(track.due, key.clone()));
-            self.under_way.insert(key.clone(), (track.address, track.told));
-            lines.entry(track.address).or_default().push(key.clone());
+            let Some(address) = self.set_out(key) else { continue };
+            lines.entry(address).or_default().push(key.clone());
         }
         if !picked.is_empty() {
             let begins = EACH.times(u64::try_from(picked.len()).unwrap_or(u64::MAX));
@@ -201,10 +231,25 @@ impl Rounds {
         Series { lines: lines.into_values().collect() }
     }
 
+    /// A device is being asked; says where it is.
+    fn set_out(&mut self, key: &Key) -> Option<u64> {
+        let Track { by, due, address, told, .. } = *self.tracks.get(key)?;
+        self.agenda_of(by).remove(&(due, key.clone()));
+        self.under_way.insert(key.clone(), UnderWay { by, address, told });
+        Some(address)
+    }
+
+    fn asked_by(&self, by: By) -> impl Iterator<Item = &UnderWay> {
+        self.under_way.values().filter(move |one| one.by == by)
+    }
+
     /// A device was asked, and this came of it. What was told something else meanwhile is another device by now.
     pub fn answered(&mut self, key: &Key, outcome: Outcome, now: Tick) -> Option<Change> {
-        let (_, told) = self.under_way.remove(key)?;
-        let track = self.tracks.get_mut(key).filter(|track| track.told == told)?;
+        let was = self.under_way.remove(key)?;
+        if was.by == By::Job {
+            self.pause = now + PAUSE;
+        }
+        let track = self.tracks.get_mut(key).filter(|track| track.told == was.told)?;
         let change = match (&track.outcome, &outcome) {
             // Nothing was learnt of it, or nothing else than before.
             (_, Outcome::NotAsked(_)) | (None | Some(Outcome::Good), Outcome::Good) => None,
@@ -222,19 +267,29 @@ impl Rounds {
 
     /// When somebody may be asked next.
     pub fn wake(&self) -> Option<Tick> {
-        if self.under_way.len() >= TOGETHER {
+        [self.wake_for_us(), self.wake_for_job()].into_iter().flatten().min()
+    }
+
+    fn wake_for_us(&self) -> Option<Tick> {
+        if self.asked_by(By::Us).count() >= TOGETHER {
             // Whoever answers makes room.
             return None;
         }
-        let busy: BTreeSet<u64> = self.under_way.values().map(|(address, _)| *address).collect();
-        let free = |key: &Key| self.tracks.get(key).is_some_and(|track| !busy.contains(&track.address));
-        let first = self.agenda.iter().find(|(_, key)| free(key) && !self.under_way.contains_key(key));
-        first.map(|(at, _)| (*at).max(self.rest))
+        let busy: BTreeSet<u64> = self.asked_by(By::Us).map(|one| one.address).collect();
+        self.first_of(&self.agenda, &busy).map(|at| at.max(self.rest))
     }
 
-    /// For how long the first has waited that should have been asked by now.
+    /// When the first one is due that has answered, at an address that is free.
+    fn first_of(&self, agenda: &BTreeSet<(Tick, Key)>, busy: &BTreeSet<u64>) -> Option<Tick> {
+        let free = |key: &Key| self.tracks.get(key).is_some_and(|track| !busy.contains(&track.address));
+        let first = agenda.iter().find(|(_, key)| free(key) && !self.under_way.contains_key(key));
+        first.map(|(at, _)| *at)
+    }
+
+    /// For how long the first has waited that should have been asked by now, by whomever.
     pub fn behind(&self, now: Tick) -> Span {
-        self.agenda.first().map_or(Span::ZERO, |(at, _)| now.since(*at))
+        let first = [self.agenda.first(), self.jobs.first()].into_iter().flatten().map(|(at, _)| *at).min();
+        first.map_or(Span::ZERO, |at| now.since(at))
     }
 
     /// The template of a device.
@@ -256,34 +311,54 @@ impl Rounds {
 
     /// How the devices of every template are.
     pub fn health(&self) -> BTreeMap<Arc<str>, Health> {
-        health::of(self.tracks.iter().map(|(key, track)| (&key.node, &track.template, track.outcome.as_ref())))
+        health::of(
+            self.tracks
+                .iter()
+                .map(|(key, track)| (&key.node, &track.template, track.outcome.as_ref(), track.why_unasked.as_deref())),
+        )
     }
 }
 
 impl Track {
     /// When it is asked again.
     fn next(&mut self, key: &Key, outcome: &Outcome, now: Tick) -> Tick {
+        let unasked = std::mem::take(&mut self.unasked);
+        self.why_unasked = None;
         match outcome {
             Outcome::Good => {
                 (self.failures, self.good) = (0, Some(now));
                 slot(number(key, &self.template), self.interval, now + half(self.interval))
             }
-            Outcome::NotAsked(_) => now + FIRST,
-            Outcome::Refused(_) => {
-                self.failures = self.failures.saturating_add(1);
-                // A password that is being changed may be right in a moment. One that stays wrong locks the account, if it is
-                // tried too often, and the fence would find it locked.
-                now + if self.failures == 1 { FIRST } else { kept(self.interval) }
+            Outcome::NotAsked(why) => {
+                (self.unasked, self.why_unasked) = (unasked.saturating_add(1), Some(why.clone()));
+                match self.by {
+                    By::Us => now + FIRST,
+                    // What keeps a Job from starting lasts, and each try is a Job.
+                    By::Job => now + wait(self.unasked, self.interval),
+                }
             }
+            // A password that is being changed may be right in a moment. One that stays wrong locks the account, if it is
+            // tried too often, and the fence would find it locked.
+            Outcome::Refused(_) => self.once_more(now),
             Outcome::NoAnswer(_)
             | Outcome::WrongMachine { .. }
             | Outcome::CannotTell
             | Outcome::Unclear(_)
-            | Outcome::OffWhileReady => {
-                self.failures = self.failures.saturating_add(1);
-                now + wait(self.failures, self.interval)
-            }
+            | Outcome::OffWhileReady => match self.by {
+                By::Us => {
+                    self.failures = self.failures.saturating_add(1);
+                    now + wait(self.failures, self.interval)
+                }
+                // Agents have the same words for a device that is dead and for one that does not take the password.
+                By::Job => self.once_more(now),
+            },
         }
+    }
+
+    /// Soon for the first time, and then only in its interval.
+    fn once_more(&mut self, now: Tick) -> Tick {
+        self.failures = self.failures.saturating_add(1);
+        now + if self.failures == 1 { FIRST } else { kept(self.interval) }
     }
 }
 

@@ -44,9 +44,13 @@ impl Surroundings<'_> {
         if !plan.is_some_and(|plan| plan.calls.values().any(in_job)) {
             return Arc::default();
         }
-        let keys: Vec<String> = self.policy.storm.domains.iter().map(|domain| domain.topology_key.clone()).collect();
-        Arc::new(placement(node, self.snapshot, &keys))
+        Arc::new(placement(node, self.snapshot, &domain_keys(self.policy)))
     }
+}
+
+/// The labels that say in which failure domains a node is.
+pub(super) fn domain_keys(policy: &Policy) -> Vec<String> {
+    policy.storm.domains.iter().map(|domain| domain.topology_key.clone()).collect()
 }
 
 impl Operator {

@@ -320,7 +320,7 @@ impl Operator {
                 self.make_policy();
             }
             self.keep_ledger(&policy, sight, now);
-            wake = wake.min(self.check_devices(&pass.looked, now));
+            wake = wake.min(self.check_devices(&pass.looked, sight, now));
             let observes = blind(&observer(&self.watch), &policy, now).is_none();
             let devices = self.preflight.words();
             if self.accept.is_due(&self.view, observes, devices.version, now) {

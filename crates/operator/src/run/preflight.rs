@@ -4,24 +4,37 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use k8s_openapi::api::core::v1::ObjectReference;
+use kube::ResourceExt;
 use palisade_api::template::Identity;
+use palisade_core::detect::sight::Sight;
 use palisade_core::ident::{NodeName, Uid};
+use palisade_core::isolate::{Placement, placement};
 use palisade_core::preflight::{Answer, Around, Change, Key, Outcome, device, judge};
 use palisade_core::resolve::call::Device as Target;
 use palisade_core::snapshot::Ready;
 use palisade_core::time::{Span, Tick};
 
 use super::Operator;
+use super::fences::domain_keys;
 use crate::events::Tone;
 use crate::executor::Executor;
-use crate::preflight;
+use crate::preflight::{self, Asked};
+use crate::snapshot::{Scene, snapshot};
 
 impl Operator {
     /// Asks the devices that are due. Returns when to look again.
-    pub(super) fn check_devices(&mut self, looked: &BTreeSet<NodeName>, now: Tick) -> Tick {
+    pub(super) fn check_devices(&mut self, looked: &BTreeSet<NodeName>, sight: Sight, now: Tick) -> Tick {
         for node in self.preflight.follow(&self.view, &self.plans, looked, now) {
             self.show_devices(&node);
         }
+        self.ask_ourselves(now);
+        self.ask_by_job(sight, now);
+        self.preflight.put_into_words(now);
+        self.context.metrics.checks_behind(self.preflight.rounds.behind(now));
+        self.preflight.wake(now).unwrap_or(now + Span::mins(1))
+    }
+
+    fn ask_ourselves(&mut self, now: Tick) {
         let fences = &self.view.fences;
         let series = self.preflight.rounds.begin(|node| fences.contains_key(node), now);
         let mut gone = Vec::new();
@@ -33,15 +46,40 @@ impl Operator {
             found
         });
         for key in gone {
-            let why = Outcome::NotAsked("it is no device of the node any more".to_owned());
-            self.preflight.rounds.answered(&key, why, now);
+            self.no_device(&key, now);
         }
         if lines.iter().any(|line| !line.is_empty()) {
             self.beside.start(preflight::ask(lines, self.news.clone()));
         }
-        self.preflight.put_into_words(now);
-        self.context.metrics.checks_behind(self.preflight.rounds.behind(now));
-        self.preflight.wake(now).unwrap_or(now + Span::mins(1))
+    }
+
+    /// One device at a time is asked by a Job, which gives way to a fence of its node.
+    fn ask_by_job(&mut self, sight: Sight, now: Tick) {
+        let fences = &self.view.fences;
+        self.preflight.stop_job(|node| fences.contains_key(node));
+        let Some(key) = self.preflight.rounds.begin_job(|node| fences.contains_key(node), now) else { return };
+        let template = self.preflight.rounds.template_of(&key);
+        let template = template.and_then(|name| self.view.templates.get(&*name)?.uid()).map(Uid::new);
+        let (Some((target, executor)), Some(template)) = (self.reach(&key), template) else {
+            return self.no_device(&key, now);
+        };
+        let placement = Arc::new(self.placement_of_check(&key.node, sight, now));
+        let executor = Executor { placement, ..executor };
+        let stopped = self.preflight.asks_by_job(&key);
+        let asked = Asked { key, target, executor };
+        self.beside.start(preflight::ask_by_job(asked, template, stopped, self.news.clone()));
+    }
+
+    /// Where a check's Job may run: where that of a fence might. A picture of the cluster for each is not too much: there is one in
+    /// [`PAUSE`](palisade_core::preflight::PAUSE) at most.
+    fn placement_of_check(&self, node: &NodeName, sight: Sight, now: Tick) -> Placement {
+        let scene = Scene { view: &self.view, watch: &self.watch, workloads: &self.workloads, sight, now };
+        placement(node, &snapshot(scene), &domain_keys(&self.policy))
+    }
+
+    fn no_device(&mut self, key: &Key, now: Tick) {
+        let why = Outcome::NotAsked("it is no device of the node any more".to_owned());
+        self.preflight.rounds.answered(key, why, now);
     }
 
     /// How a device is reached, by the config as it is now.
@@ -66,6 +104,7 @@ impl Operator {
 
     /// A device was asked.
     pub(super) fn checked(&mut self, key: &Key, answer: Answer, now: Tick) {
+        self.preflight.asked(key);
         let Some(template) = self.preflight.rounds.template_of(key) else {
             // Nobody wants to know any more.
             self.preflight.rounds.answered(key, Outcome::NotAsked("it is gone".to_owned()), now);

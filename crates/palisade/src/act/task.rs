@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use palisade_devices::act::{Look, Shown, Task, Verdict};
 use palisade_devices::agent::Agent;
-use palisade_devices::{Command, Device, Failure, Late, Permit};
+use palisade_devices::{Command, Device, Failure, Late, Permit, PowerState};
 use tokio::time::{Instant, sleep};
 
 use super::diary::Diary;
@@ -56,11 +56,11 @@ impl Work<'_> {
 
     async fn off(&self, only_if_on: bool) -> (Verdict, String) {
         if only_if_on {
-            let (look, why) = self.look().await;
+            let (look, heard) = self.look().await;
             if look.state != Shown::On {
-                let said =
+                let why =
                     "off was not sent: it goes to a machine that is on, and nobody could tell this one from sleep";
-                return (Verdict::Refused, format!("{said} ({why})"));
+                return (Verdict::Refused, format!("{why} ({})", said(&heard)));
             }
         }
         let (verdict, said) = self.tell(Command::Off, "off").await;
@@ -93,18 +93,21 @@ impl Work<'_> {
     async fn look_until_steady(&self, steady: Duration) -> (Verdict, String) {
         let mut first: Option<Look> = None;
         loop {
-            let (look, why) = self.look().await;
-            match look.state {
-                Shown::Off => {}
-                Shown::On => return (Verdict::Taken, why),
-                Shown::Unknown => return (Verdict::Unknown, why),
+            let (look, heard) = self.look().await;
+            match heard {
+                Ok(PowerState::Off) => {}
+                Ok(PowerState::On) => return (Verdict::Taken, said(&Ok(PowerState::On))),
+                Err(Failure::Refused(why)) => return (Verdict::Refused, why),
+                unclear @ (Ok(PowerState::Unclear(_)) | Err(Failure::Unknown(_))) => {
+                    return (Verdict::Unknown, said(&unclear));
+                }
             }
-            if let Some(first) = first
-                && u128::from(look.began_ms.saturating_sub(first.ended_ms)) >= steady.as_millis()
-            {
-                return (Verdict::Taken, format!("off for {} ms", look.began_ms.saturating_sub(first.ended_ms)));
+            let first = *first.get_or_insert(look);
+            let off_for = look.began_ms.saturating_sub(first.ended_ms);
+            // Whoever asks for no time at all has looked once.
+            if u128::from(off_for) >= steady.as_millis() {
+                return (Verdict::Taken, format!("off for {off_for} ms"));
             }
-            first.get_or_insert(look);
             if Instant::now() + BETWEEN >= self.until {
                 return (Verdict::Taken, format!("off, and the time was over before it had been so for {steady:?}"));
             }
@@ -112,12 +115,17 @@ impl Work<'_> {
         }
     }
 
-    async fn look(&self) -> (Look, String) {
+    async fn look(&self) -> (Look, Result<PowerState, Failure>) {
         let began = self.diary.now();
-        let (state, why) = match self.agent.state(self.plug).await {
-            Ok(state) => (Shown::from(&state), format!("it says {state:?}")),
-            Err(why) => (Shown::Unknown, why.to_string()),
-        };
-        (self.diary.looked(began, state), why)
+        let heard = self.agent.state(self.plug).await;
+        let state = heard.as_ref().map_or(Shown::Unknown, Shown::from);
+        (self.diary.looked(began, state), heard)
+    }
+}
+
+fn said(heard: &Result<PowerState, Failure>) -> String {
+    match heard {
+        Ok(state) => format!("it says {state:?}"),
+        Err(why) => why.to_string(),
     }
 }

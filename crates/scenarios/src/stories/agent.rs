@@ -3,6 +3,7 @@
 
 use std::collections::BTreeSet;
 
+use palisade_api::names::labels;
 use serde_json::{Value, json};
 
 use super::{clean, database, expect, moved, moved_and_clean, nothing_released};
@@ -81,11 +82,17 @@ async fn give_it_back(world: &mut impl World, node: &str) -> Told {
     world.heal(node, Link::Api).await
 }
 
+/// The Jobs of fences. Devices are asked by Jobs, too, whenever that is due.
+fn jobs(world: &dyn Look) -> Vec<Value> {
+    let of_fence = |job: &Value| job["metadata"]["labels"].get(labels::FENCE_UID).is_some();
+    world.list(Kind::Job).into_iter().filter(of_fence).collect()
+}
+
 /// The Jobs that ever were, by UID, while something is waited for.
 async fn jobs_until(world: &mut impl World, within: u64, what: &str, so: impl Fn(&dyn Look) -> bool) -> Told<usize> {
     let mut seen = BTreeSet::new();
     let watched = |world: &dyn Look| {
-        seen.extend(world.list(Kind::Job).iter().map(|job| job["metadata"]["uid"].to_string()));
+        seen.extend(jobs(world).iter().map(|job| job["metadata"]["uid"].to_string()));
         so(world)
     };
     world.run_until(within, what, watched).await?;
@@ -95,7 +102,7 @@ async fn jobs_until(world: &mut impl World, within: u64, what: &str, so: impl Fn
 /// Where the pod of a Job runs; empty if it does not yet.
 fn executor(world: &dyn Look) -> String {
     let running = |job: &Value| job.pointer("/status/active").and_then(Value::as_u64) == Some(1);
-    let Some(job) = world.list(Kind::Job).into_iter().find(running) else { return String::new() };
+    let Some(job) = jobs(world).into_iter().find(running) else { return String::new() };
     let of = |pod: &Value| pod.pointer("/metadata/ownerReferences/0/uid") == job.pointer("/metadata/uid");
     let pod = world.list(Kind::Pod).into_iter().find(|pod| of(pod) && pod["status"]["phase"] == "Running");
     pod.and_then(|pod| pod["spec"]["nodeName"].as_str().map(ToOwned::to_owned)).unwrap_or_default()
@@ -296,7 +303,7 @@ pub async fn job_deleted_by_an_admin(world: &mut impl World) -> Told {
     world.agent(Agent::Slow(8)).await?;
     lose_the_network(world, &home).await?;
     world.run_until(120, "an agent runs", |world| !executor(world).is_empty()).await?;
-    let jobs = world.list(Kind::Job);
+    let jobs = jobs(world);
     let name = jobs.first().and_then(|job| job["metadata"]["name"].as_str()).unwrap_or_default().to_owned();
     world.delete(Kind::Job, &name).await?;
     world.agent(Agent::Honest).await?;

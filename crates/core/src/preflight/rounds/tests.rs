@@ -1,18 +1,19 @@
 use super::*;
 
-const TEN: Span = Span::mins(10);
+pub(super) const TEN: Span = Span::mins(10);
 
-fn node(number: usize) -> NodeName {
+pub(super) fn node(number: usize) -> NodeName {
     NodeName::new(format!("worker-{number:04}"))
 }
 
 /// A BMC of its own for each node, with this login.
-fn bmc(number: usize, login: u64) -> Wired {
+pub(super) fn bmc(number: usize, login: u64) -> Wired {
     let told = u64::try_from(number).unwrap();
     Wired {
         method: MethodName::from("off"),
         part: Part::Acts,
         template: Arc::from("bmc"),
+        by: By::Us,
         interval: TEN,
         address: told,
         login: Login { which: login, secrets: 1 },
@@ -28,11 +29,11 @@ fn cluster(nodes: usize, login: impl Fn(usize) -> u64) -> Rounds {
     rounds
 }
 
-fn nobody(_: &NodeName) -> bool {
+pub(super) fn nobody(_: &NodeName) -> bool {
     false
 }
 
-fn silent() -> Outcome {
+pub(super) fn silent() -> Outcome {
     Outcome::NoAnswer("no route".to_owned())
 }
 
@@ -53,7 +54,7 @@ fn played(rounds: &mut Rounds, until: Span, answer: impl Fn(&Key) -> Outcome) ->
     (asked, series)
 }
 
-fn at(seconds: u64) -> Tick {
+pub(super) fn at(seconds: u64) -> Tick {
     Tick::START + Span::secs(seconds)
 }
 
@@ -184,7 +185,7 @@ fn a_device_that_is_told_something_else_is_another_one_and_is_asked_soon() {
     rounds.follow(&node(0), vec![other.clone()], now);
     assert_eq!(rounds.begin(nobody, now + Span::mins(1)), Series::default(), "the old one has not answered");
     assert_eq!(rounds.answered(&key, silent(), now), None, "that was the old one");
-    assert_eq!(rounds.health()["bmc"], Health::Pending);
+    assert_eq!(rounds.health()["bmc"], Health::Pending { unasked: None });
     let soon = rounds.wake().unwrap();
     assert!(soon.since(now) <= FIRST, "{}", soon.since(now));
     rounds.follow(&node(0), vec![other], soon);

@@ -3,15 +3,13 @@
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::Pod;
 use kube::ResourceExt;
-use kube::api::{Api, DeleteParams, ListParams, PostParams, Preconditions, PropagationPolicy};
-use palisade_api::names::labels;
-use palisade_core::ident::Uid;
+use kube::api::{Api, DeleteParams, ListParams, PostParams, Preconditions};
 use palisade_core::resolve::call::Device as Target;
 use palisade_core::settings::JOB_START;
 use palisade_core::time::{Span, Tick};
 use palisade_devices::Permit;
-use tokio::time::sleep;
 
+use super::owner::Owner;
 use super::{Ended, Executor, Left, Progress, progress};
 use crate::clock::duration;
 use crate::context::Context;
@@ -19,43 +17,55 @@ use crate::effects::{conflict, gone};
 use crate::said::brief;
 use crate::view::version;
 
-/// How often a Job is looked at.
-const LOOK: Span = Span::millis(500);
 /// What a Job may take besides its start and its call: to be told of the end.
 const SLACK: Span = Span::secs(5);
 
 impl Executor {
-    /// Makes the Job, unless it is there, and follows it to its end. At the end of its time it is ended.
-    pub(super) async fn run(&self, job: Job, target: &Target, send_before: Tick) -> Ended {
+    /// Makes the Job, unless it is there, and follows it to its end. At the end of its time it is ended, and when `stop` is.
+    pub(super) async fn run(
+        &self,
+        owner: Owner<'_>,
+        job: Job,
+        target: &Target,
+        send_before: Tick,
+        mut stop: impl Future<Output = ()> + Unpin,
+    ) -> Ended {
         let begun = self.context.clock.tick();
-        let ended = |left| Ended { left: Err(left), over: false, name: None, unbound: begun };
-        let made = match self.made(job, send_before).await {
+        let ended = |left| Ended { left: Err(left), over: false, made: None, unbound: begun };
+        let made = match self.made(owner, job, send_before).await {
             Ok(made) => made,
-            Err(Made::Not(why)) => return Ended { over: true, ..ended(why) },
-            Err(Made::NobodyKnows(why)) => return ended(why),
+            Err(Unmade::Not(why)) => return Ended { over: true, ..ended(why) },
+            Err(Unmade::NobodyKnows(why)) => return ended(why),
         };
-        let (name, since) = (made.name_any(), version_of(&made.metadata.resource_version));
-        let known = Some(name.clone());
-        let name = name.as_str();
+        let name = made.name.as_str();
         let (start_by, end_by) = (begun + JOB_START, begun + JOB_START + target.timeout + SLACK);
         let mut unbound = begun;
         let mut last = Progress::Unbound { why: String::new() };
+        let mut cut_short = false;
         loop {
-            sleep(duration(LOOK)).await;
+            let stopped = tokio::time::timeout(duration(owner.look()), &mut stop).await.is_ok();
             let asked = self.context.clock.tick();
-            match find(&self.context, &self.fence, name).await {
+            match find(&self.context, owner, name).await {
                 // A list from before it was made says nothing of it.
-                Ok(found) if found.version >= since => last = progress(found.job.as_ref(), &found.pods),
-                Ok(_) => tracing::debug!(job = name, "the API server is behind what it has told us"),
+                Ok(found) if found.version < made.version => {
+                    tracing::debug!(job = name, "the API server is behind what it has told us");
+                }
+                Ok(Found { job, pods, .. }) => {
+                    cut_short = pods.iter().any(|pod| pod.metadata.deletion_timestamp.is_some());
+                    last = progress(job.as_ref().filter(|job| owner.means(job, &made)), &pods);
+                }
                 Err(why) => tracing::debug!(job = name, why = brief(&why), "the Job could not be looked at"),
             }
             let late = match &last {
                 Progress::Ended { exit, message, for_good } => {
-                    let left = Left { exit: *exit, message: message.clone() };
-                    return Ended { left: Ok(left), over: *for_good, name: known, unbound };
+                    let left = Left { exit: *exit, message: message.clone(), cut_short };
+                    return Ended { left: Ok(left), over: *for_good, made: Some(made), unbound };
                 }
                 Progress::Gone => {
                     return Ended { over: true, ..ended(format!("the Job {name} was deleted before it had ended")) };
+                }
+                Progress::Unbound { .. } | Progress::Starting { .. } | Progress::Running if stopped => {
+                    Some("nobody needs to know any more".to_owned())
                 }
                 Progress::Unbound { why } => {
                     unbound = asked;
@@ -67,49 +77,84 @@ impl Executor {
                 Progress::Running => (asked > end_by).then(|| format!("its pod did not end in {}", target.timeout)),
             };
             if let Some(why) = late {
-                self.end(name).await;
-                return Ended { unbound, name: known, ..ended(why) };
+                self.end(owner, &made).await;
+                return Ended { unbound, made: Some(made), ..ended(why) };
             }
         }
     }
 
     /// The Job, made now or found.
-    async fn made(&self, job: Job, send_before: Tick) -> Result<Job, Made> {
+    async fn made(&self, owner: Owner<'_>, job: Job, send_before: Tick) -> Result<Made, Unmade> {
         let jobs: Api<Job> = Api::namespaced(self.context.client.clone(), &self.context.namespace);
-        self.permit(send_before).may_send().map_err(|late| Made::Not(late.0))?;
+        self.permit(send_before).may_send().map_err(|late| Unmade::Not(late.0))?;
         match jobs.create(&PostParams::default(), &job).await {
-            Ok(made) => Ok(made),
-            Err(why) if conflict(&why) => self.ours(&jobs, job.metadata.name).await,
+            Ok(made) => Ok(Made::of(&made)),
+            Err(why) if conflict(&why) => self.there_already(owner, &jobs, job.metadata.name).await,
             Err(kube::Error::Api(status)) if (400..500).contains(&status.code) && status.code != 429 => {
-                Err(Made::Not(format!("the Job was refused: {}", status.message)))
+                Err(Unmade::Not(format!("the Job was refused: {}", status.message)))
             }
             // It may have been made all the same.
-            Err(why) => self.ours(&jobs, job.metadata.name).await.map_err(|_| Made::NobodyKnows(brief(&why))),
+            Err(why) => match owner {
+                Owner::Fence { .. } => {
+                    let found = self.there_already(owner, &jobs, job.metadata.name).await;
+                    found.map_err(|_| Unmade::NobodyKnows(brief(&why)))
+                }
+                Owner::Check { .. } => Err(Unmade::NobodyKnows(brief(&why))),
+            },
         }
     }
 
-    /// Whether the Job of this name is this fence's.
-    async fn ours(&self, jobs: &Api<Job>, name: Option<String>) -> Result<Job, Made> {
-        let name = name.ok_or_else(|| Made::NobodyKnows("the Job's name is not known".to_owned()))?;
-        let found = jobs.get_opt(&name).await.map_err(|why| Made::NobodyKnows(brief(&why)))?;
-        let found = found.ok_or_else(|| Made::NobodyKnows(format!("the Job {name} was not found again")))?;
-        let ours = found.owner_references().iter().any(|owner| owner.uid == self.fence.as_str());
-        if ours {
-            Ok(found)
-        } else {
-            Err(Made::Not(format!("there is a Job {name} that belongs to somebody else; delete it")))
+    /// A fence's Job is the one that was wanted, if it is this fence's. A check's is another check's, and nobody waits for it.
+    async fn there_already(&self, owner: Owner<'_>, jobs: &Api<Job>, name: Option<String>) -> Result<Made, Unmade> {
+        let name = name.ok_or_else(|| Unmade::NobodyKnows("the Job's name is not known".to_owned()))?;
+        let found = jobs.get_opt(&name).await.map_err(|why| Unmade::NobodyKnows(brief(&why)))?;
+        let found = found.ok_or_else(|| Unmade::NobodyKnows(format!("the Job {name} was not found again")))?;
+        if !owner.has(&found) {
+            return Err(Unmade::Not(format!("there is a Job {name} that belongs to somebody else; delete it")));
+        }
+        let made = Made::of(&found);
+        match owner {
+            Owner::Fence { .. } => Ok(made),
+            Owner::Check { .. } => {
+                self.end(owner, &made).await;
+                Err(Unmade::Not("the Job of an earlier check was still there; it was told to go".to_owned()))
+            }
         }
     }
 
     /// Ends a Job with everything that it has made. Whether that worked is seen by whoever needs to know.
-    pub(super) async fn end(&self, name: &str) {
-        if let Err(why) = end(&self.context, &self.fence, name).await {
-            tracing::info!(job = name, why = brief(&why), "the Job was not ended; it is tried again before it matters");
+    pub(super) async fn end(&self, owner: Owner<'_>, made: &Made) {
+        let jobs: Api<Job> = Api::namespaced(self.context.client.clone(), &self.context.namespace);
+        match jobs.delete(&made.name, &going(owner, made.uid.clone())).await {
+            Ok(_) => {}
+            Err(why) if gone(&why) || conflict(&why) => {}
+            Err(why) => {
+                tracing::info!(
+                    job = made.name,
+                    why = brief(&why),
+                    "the Job was not ended; it is tried again before it matters"
+                );
+            }
         }
     }
 }
 
-enum Made {
+/// A Job that was made.
+pub(super) struct Made {
+    pub(super) name: String,
+    pub(super) uid: Option<String>,
+    /// How far the API server was then.
+    version: u64,
+}
+
+impl Made {
+    fn of(job: &Job) -> Self {
+        let version = version(job.metadata.resource_version.as_deref().unwrap_or_default());
+        Self { name: job.name_any(), uid: job.uid(), version }
+    }
+}
+
+enum Unmade {
     Not(String),
     NobodyKnows(String),
 }
@@ -118,7 +163,7 @@ fn behind(why: &str) -> String {
     if why.is_empty() { String::new() } else { format!(": {why}") }
 }
 
-/// A Job of a fence as the API server has it, and its pods.
+/// A Job as the API server has it, and its pods.
 pub(crate) struct Found {
     pub(crate) job: Option<Job>,
     pub(crate) pods: Vec<Pod>,
@@ -126,44 +171,43 @@ pub(crate) struct Found {
     version: u64,
 }
 
-/// A Job of this fence and its pods, from the API server itself. A list and not a get: it says how far the API server was, which
-/// alone tells a Job that is gone from one that it has not heard of.
-pub(crate) async fn find(context: &Context, fence: &Uid, name: &str) -> kube::Result<Found> {
+/// A Job and its pods, from the API server itself. A list and not a get: it says how far the API server was, which alone tells a
+/// Job that is gone from one that it has not heard of.
+pub(crate) async fn find(context: &Context, owner: Owner<'_>, name: &str) -> kube::Result<Found> {
     let jobs: Api<Job> = Api::namespaced(context.client.clone(), &context.namespace);
-    let of_fence = ListParams::default().labels(&format!("{}={fence}", labels::FENCE_UID));
-    let list = jobs.list(&of_fence).await?;
-    let version = version_of(&list.metadata.resource_version);
+    let (label, value) = owner.label();
+    let its_own = ListParams::default().labels(&format!("{label}={value}"));
+    let list = jobs.list(&its_own).await?;
+    let version = version(list.metadata.resource_version.as_deref().unwrap_or_default());
     let Some(job) = list.items.into_iter().find(|job| job.name_any() == name) else {
         return Ok(Found { job: None, pods: Vec::new(), version });
     };
     let pods: Api<Pod> = Api::namespaced(context.client.clone(), &context.namespace);
     let uid = job.uid().unwrap_or_default();
     let its = |pod: &Pod| pod.owner_references().iter().any(|owner| owner.uid == uid);
-    let pods = pods.list(&of_fence).await?.items.into_iter().filter(its).collect();
+    let pods = pods.list(&its_own).await?.items.into_iter().filter(its).collect();
     Ok(Found { job: Some(job), pods, version })
 }
 
-fn version_of(text: &Option<String>) -> u64 {
-    version(text.as_deref().unwrap_or_default())
-}
-
-/// Tells a Job of this fence to go, after all that it has made. True: there is none.
-pub(crate) async fn end(context: &Context, fence: &Uid, name: &str) -> kube::Result<bool> {
+/// Tells a Job to go, after all that it has made. True: there is none.
+pub(crate) async fn end(context: &Context, owner: Owner<'_>, name: &str) -> kube::Result<bool> {
     let jobs: Api<Job> = Api::namespaced(context.client.clone(), &context.namespace);
     let Some(found) = jobs.get_opt(name).await? else { return Ok(true) };
-    let ours = found.owner_references().iter().any(|owner| owner.uid == fence.as_str());
+    let ours = owner.has(&found);
     if !ours || found.metadata.deletion_timestamp.is_some() {
         return Ok(!ours);
     }
-    let params = DeleteParams {
-        // It is gone when its pods are: nothing else could tell that they can do nothing more.
-        propagation_policy: Some(PropagationPolicy::Foreground),
-        preconditions: Some(Preconditions { uid: found.uid(), resource_version: None }),
-        ..DeleteParams::default()
-    };
-    match jobs.delete(name, &params).await {
+    match jobs.delete(name, &going(owner, found.uid())).await {
         Ok(_) => Ok(false),
         Err(why) if gone(&why) => Ok(true),
         Err(why) => Err(why),
+    }
+}
+
+fn going(owner: Owner<'_>, uid: Option<String>) -> DeleteParams {
+    DeleteParams {
+        propagation_policy: Some(owner.goes()),
+        preconditions: Some(Preconditions { uid, resource_version: None }),
+        ..DeleteParams::default()
     }
 }

@@ -9,7 +9,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use k8s_openapi::api::batch::v1::Job;
-use palisade_api::names::{annotations, environment, labels};
+use palisade_api::names::{FIELD_MANAGER, annotations, environment, labels};
 use palisade_api::template::{Container, PodTemplate, Volume};
 use palisade_core::resolve::call::{Device as Target, Value as Parameter};
 use palisade_core::settings::JOB_START;
@@ -18,6 +18,7 @@ use palisade_devices::act::Order;
 use serde_json::{Value, json};
 
 use super::super::Executor;
+use super::owner::Owner;
 
 /// Where the pod finds its order and its secrets.
 const ORDER: &str = "/etc/palisade/order";
@@ -26,8 +27,6 @@ const SECRETS: &str = "/etc/palisade/secrets";
 const NOBODY: i64 = 65_532;
 /// How long a pod may take to go when it is told to.
 const GRACE: Span = Span::secs(5);
-/// Long after the fence has ended, which takes its Jobs with it: for fences that stay.
-const KEPT: Span = Span::mins(60);
 
 /// The file of a secret's key, below the directory of secrets.
 pub(super) fn file_of(secret: &str, key: &str) -> String {
@@ -36,7 +35,7 @@ pub(super) fn file_of(secret: &str, key: &str) -> String {
 
 impl Executor {
     /// The Job that has an agent do as ordered.
-    pub(super) fn of_order(&self, order: &Order, target: &Target) -> Result<Job, String> {
+    pub(super) fn of_order(&self, order: &Order, target: &Target, owner: Owner<'_>) -> Result<Job, String> {
         let Some(image) = &self.context.act.image else {
             return Err(format!(
                 "{}: fence agents run in an image of their own, and the operator was given none; start it with --act-image",
@@ -76,7 +75,8 @@ impl Executor {
             "containers": [container],
             "volumes": volumes,
         });
-        self.job(spec, BTreeMap::new(), BTreeMap::from([(annotations::ORDER.to_owned(), order.text())]), target)
+        let noted = BTreeMap::from([(annotations::ORDER.to_owned(), order.text())]);
+        self.job(spec, BTreeMap::new(), noted, target, owner)
     }
 
     /// The Job that runs a user's own pod.
@@ -99,7 +99,7 @@ impl Executor {
         });
         spec["tolerations"] = tolerated.collect();
         let metadata = pod.metadata.clone().unwrap_or_default();
-        self.job(spec, metadata.labels, metadata.annotations, target)
+        self.job(spec, metadata.labels, metadata.annotations, target, self.by_fence())
     }
 
     fn container(&self, one: &Container) -> Value {
@@ -131,39 +131,37 @@ impl Executor {
         container
     }
 
-    /// A Job of this fence around a pod.
+    /// A Job around a pod.
     fn job(
         &self,
         mut spec: Value,
         mut marked: BTreeMap<String, String>,
         mut noted: BTreeMap<String, String>,
         target: &Target,
+        owner: Owner<'_>,
     ) -> Result<Job, String> {
         if !self.placement.possible {
             return Err(format!("{}: no node is left that could run it", target.template));
         }
-        let ours = [(labels::FENCE_UID, self.fence.as_str()), (labels::MANAGED_BY, palisade_api::names::FIELD_MANAGER)];
-        marked.extend(ours.map(|(key, value)| (key.to_owned(), value.to_owned())));
+        let (label, value) = owner.label();
+        let ours = [(label.to_owned(), value), (labels::MANAGED_BY.to_owned(), FIELD_MANAGER.to_owned())];
+        let ours = BTreeMap::from(ours);
+        marked.extend(ours.clone());
         noted.insert(annotations::TARGET_NODE.to_owned(), self.node.to_string());
         spec["restartPolicy"] = json!("Never");
         spec["terminationGracePeriodSeconds"] = json!(GRACE.as_millis() / 1000);
         spec["affinity"] = self.affinity();
         spec["enableServiceLinks"] = json!(false);
-        spec["priorityClassName"] = json!("system-cluster-critical");
+        if let Some(class) = owner.priority() {
+            spec["priorityClassName"] = json!(class);
+        }
         let whole = JOB_START + target.timeout + GRACE;
         let job = json!({
             "metadata": {
                 "namespace": self.context.namespace,
-                "labels": ours.map(|(key, value)| (key.to_owned(), value.to_owned())).into_iter().collect::<BTreeMap<_, _>>(),
+                "labels": ours,
                 "annotations": { annotations::TARGET_NODE: self.node.as_str() },
-                "ownerReferences": [{
-                    "apiVersion": format!("{}/{}", palisade_api::names::GROUP, palisade_api::names::VERSION),
-                    "kind": "NodeFence",
-                    "name": self.node.as_str(),
-                    "uid": self.fence.as_str(),
-                    "controller": true,
-                    "blockOwnerDeletion": false,
-                }],
+                "ownerReferences": [owner.reference()],
             },
             "spec": {
                 "completions": 1,
@@ -171,7 +169,7 @@ impl Executor {
                 "backoffLimit": 0,
                 "podReplacementPolicy": "Failed",
                 "activeDeadlineSeconds": whole.as_millis().div_ceil(1000),
-                "ttlSecondsAfterFinished": KEPT.as_millis() / 1000,
+                "ttlSecondsAfterFinished": owner.kept().as_millis() / 1000,
                 "template": { "metadata": { "labels": marked, "annotations": noted }, "spec": spec },
             },
         });

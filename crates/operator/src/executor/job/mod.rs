@@ -6,10 +6,13 @@
 //! Promise: what a Job looked at is taken to be as old as it can be. Its pod counts time by its own clock; on ours it began no
 //! earlier than the last moment at which its pod was seen without a node.
 
+mod check;
 mod follow;
 mod manifest;
+mod owner;
 mod progress;
 
+use std::future::pending;
 use std::time::Duration;
 
 use palisade_core::durable::job_name;
@@ -24,7 +27,9 @@ use palisade_core::time::{Span, Tick};
 use palisade_devices::Failure;
 use palisade_devices::act::{Look, Order, Report, Shown, Task, Verdict};
 
+use self::follow::Made;
 pub(crate) use self::follow::{end, find};
+pub(crate) use self::owner::Owner;
 pub(crate) use self::progress::{Progress, progress};
 
 use super::Executor;
@@ -46,7 +51,7 @@ struct Ended {
     /// It can do nothing more.
     over: bool,
     /// The Job, if there was one.
-    name: Option<String>,
+    made: Option<Made>,
     /// The last moment at which its pod was seen without a node: it began after that.
     unbound: Tick,
 }
@@ -55,6 +60,8 @@ struct Ended {
 struct Left {
     exit: i32,
     message: String,
+    /// Somebody told it to go: nobody knows what it would have done.
+    cut_short: bool,
 }
 
 impl Executor {
@@ -63,7 +70,7 @@ impl Executor {
         let refused = |why: String| CalledByJob { said: Err(Failure::Refused(why)), over: true };
         let job = match &target.mechanism {
             Mechanism::Agent(agent) => match task(call) {
-                Some(task) => self.of_order(&order(agent, task, target), target),
+                Some(task) => self.of_order(&order(agent, task, target), target, self.by_fence()),
                 None => Err(format!("{}: an agent can only switch off or on", call.method)),
             },
             Mechanism::Pod(pod) => self.of_pod(pod, target),
@@ -78,7 +85,7 @@ impl Executor {
         let first = CallId { attempt: 1, call: 0 };
         let named = if planted::is(Bug::AdoptsAnOldJob) { first } else { call.call };
         job.metadata.name = Some(job_name(&self.fence, named));
-        let ended = self.run(job, target, call.send_before).await;
+        let ended = self.run(self.by_fence(), job, target, call.send_before, pending()).await;
         let said = match (ended.left, &target.mechanism) {
             (Err(why), _) => Err(Failure::Unknown(why)),
             (Ok(left), Mechanism::Pod(_)) => of_users_pod(&left),
@@ -101,7 +108,7 @@ impl Executor {
         let began = self.context.clock.tick();
         let Mechanism::Agent(agent) = &target.mechanism else { return vec![self.unread(began, WitnessWord::Unknown)] };
         let task = Task::Look { steady_ms: over.as_millis() };
-        let mut job = match self.of_order(&order(agent, task, target), target) {
+        let mut job = match self.of_order(&order(agent, task, target), target, self.by_fence()) {
             Ok(job) => job,
             Err(why) => {
                 tracing::debug!(node = %self.node, why, "the device could not be read by a Job");
@@ -110,11 +117,11 @@ impl Executor {
         };
         // A look changes nothing, so its Job needs no name on record; and no two looks share one.
         job.metadata.generate_name = Some(format!("palisade-{}-look-", self.fence));
-        let run = self.run(job, target, began + LONGEST_WINDOW);
+        let run = self.run(self.by_fence(), job, target, began + LONGEST_WINDOW, pending());
         let (ended, kubelet) = Box::pin(self.beside_the_kubelet(run)).await;
         // What it saw is known now, and nobody needs it again.
-        if let Some(name) = &ended.name {
-            self.end(name).await;
+        if let Some(made) = &ended.made {
+            self.end(self.by_fence(), made).await;
         }
         let looks =
             ended.left.as_ref().ok().and_then(|left| Report::read(&left.message).ok()).map(|report| report.looks);
@@ -124,6 +131,10 @@ impl Executor {
             return vec![self.unread(began, kubelet)];
         };
         looks.iter().map(|look| sample(look, ended.unbound, kubelet)).collect()
+    }
+
+    const fn by_fence(&self) -> Owner<'_> {
+        Owner::Fence { node: &self.node, uid: &self.fence }
     }
 
     fn unread(&self, began: Tick, kubelet: WitnessWord) -> Sample {

@@ -7,7 +7,7 @@ use palisade_api::template::Identity;
 use super::*;
 
 fn left(exit: i32, message: impl Into<String>) -> Left {
-    Left { exit, message: message.into() }
+    Left { exit, message: message.into(), cut_short: false }
 }
 
 fn target(parameters: &[(&str, Value)], plug: &str) -> Target {
