@@ -96,7 +96,7 @@ pub const ALL: &[Right] = &[
     cluster("storage.k8s.io", "volumeattachments", &["list", "delete"], "effects/volumes.rs"),
     // Isolate: passwords of devices; Jobs of agents and of users' pods; what is done to the Node, and the drain of one that lives.
     own(CORE, "secrets", &["get"], "secrets.rs"),
-    own("batch", "jobs", &["create", "get", "list", "delete"], "executor/job/follow.rs"),
+    own("batch", "jobs", &["create", "list", "delete"], "executor/job/follow.rs"),
     cluster(CORE, "pods", &["list"], "executor/job/follow.rs"),
     cluster(CORE, "nodes", &["get", "patch"], "executor/builtin.rs"),
     cluster(CORE, "pods", &["list"], "executor/builtin.rs"),

@@ -16,11 +16,9 @@ impl Hand {
         for call in calls {
             let name = job_name(&self.uid, *call);
             let found = find_job(&self.context, owner, &name).await?;
-            let is_over = match job_progress(found.job.as_ref(), &found.pods) {
-                Progress::Gone | Progress::Ended { for_good: true, .. } => true,
-                Progress::Ended { .. } | Progress::Unbound { .. } | Progress::Starting { .. } | Progress::Running => {
-                    end_job(&self.context, owner, &name).await?
-                }
+            let is_over = match (job_progress(found.job.as_ref(), &found.pods), &found.job) {
+                (Progress::Gone | Progress::Ended { for_good: true, .. }, _) | (_, None) => true,
+                (_, Some(job)) => end_job(&self.context, owner, job).await?,
             };
             if is_over {
                 over.insert(*call);

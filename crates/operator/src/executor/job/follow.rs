@@ -89,14 +89,14 @@ impl Executor {
         self.permit(send_before).may_send().map_err(|late| Unmade::Not(late.0))?;
         match jobs.create(&PostParams::default(), &job).await {
             Ok(made) => Ok(Made::of(&made)),
-            Err(why) if conflict(&why) => self.there_already(owner, &jobs, job.metadata.name).await,
+            Err(why) if conflict(&why) => self.there_already(owner, job.metadata.name).await,
             Err(kube::Error::Api(status)) if (400..500).contains(&status.code) && status.code != 429 => {
                 Err(Unmade::Not(format!("the Job was refused: {}", status.message)))
             }
             // It may have been made all the same.
             Err(why) => match owner {
                 Owner::Fence { .. } => {
-                    let found = self.there_already(owner, &jobs, job.metadata.name).await;
+                    let found = self.there_already(owner, job.metadata.name).await;
                     found.map_err(|_| Unmade::NobodyKnows(brief(&why)))
                 }
                 Owner::Check { .. } => Err(Unmade::NobodyKnows(brief(&why))),
@@ -105,13 +105,14 @@ impl Executor {
     }
 
     /// A fence's Job is the one that was wanted, if it is this fence's. A check's is another check's, and nobody waits for it.
-    async fn there_already(&self, owner: Owner<'_>, jobs: &Api<Job>, name: Option<String>) -> Result<Made, Unmade> {
+    async fn there_already(&self, owner: Owner<'_>, name: Option<String>) -> Result<Made, Unmade> {
         let name = name.ok_or_else(|| Unmade::NobodyKnows("the Job's name is not known".to_owned()))?;
-        let found = jobs.get_opt(&name).await.map_err(|why| Unmade::NobodyKnows(brief(&why)))?;
-        let found = found.ok_or_else(|| Unmade::NobodyKnows(format!("the Job {name} was not found again")))?;
-        if !owner.has(&found) {
-            return Err(Unmade::Not(format!("there is a Job {name} that belongs to somebody else; delete it")));
-        }
+        let found = find(&self.context, owner, &name).await.map_err(|why| Unmade::NobodyKnows(brief(&why)))?;
+        let Some(found) = found.job else {
+            return Err(Unmade::NobodyKnows(format!(
+                "the Job {name} was not found among ours; if there is one that belongs to somebody else, delete it"
+            )));
+        };
         let made = Made::of(&found);
         match owner {
             Owner::Fence { .. } => Ok(made),
@@ -179,7 +180,7 @@ pub(crate) async fn find(context: &Context, owner: Owner<'_>, name: &str) -> kub
     let its_own = ListParams::default().labels(&format!("{label}={value}"));
     let list = jobs.list(&its_own).await?;
     let version = version(list.metadata.resource_version.as_deref().unwrap_or_default());
-    let Some(job) = list.items.into_iter().find(|job| job.name_any() == name) else {
+    let Some(job) = list.items.into_iter().find(|job| job.name_any() == name && owner.has(job)) else {
         return Ok(Found { job: None, pods: Vec::new(), version });
     };
     let pods: Api<Pod> = Api::namespaced(context.client.clone(), &context.namespace);
@@ -189,15 +190,13 @@ pub(crate) async fn find(context: &Context, owner: Owner<'_>, name: &str) -> kub
     Ok(Found { job: Some(job), pods, version })
 }
 
-/// Tells a Job to go, after all that it has made. True: there is none.
-pub(crate) async fn end(context: &Context, owner: Owner<'_>, name: &str) -> kube::Result<bool> {
-    let jobs: Api<Job> = Api::namespaced(context.client.clone(), &context.namespace);
-    let Some(found) = jobs.get_opt(name).await? else { return Ok(true) };
-    let ours = owner.has(&found);
-    if !ours || found.metadata.deletion_timestamp.is_some() {
-        return Ok(!ours);
+/// Tells a Job to go, after all that it has made. True: there is none any more.
+pub(crate) async fn end(context: &Context, owner: Owner<'_>, found: &Job) -> kube::Result<bool> {
+    if found.metadata.deletion_timestamp.is_some() {
+        return Ok(false);
     }
-    match jobs.delete(name, &going(owner, found.uid())).await {
+    let jobs: Api<Job> = Api::namespaced(context.client.clone(), &context.namespace);
+    match jobs.delete(&found.name_any(), &going(owner, found.uid())).await {
         Ok(_) => Ok(false),
         Err(why) if gone(&why) => Ok(true),
         Err(why) => Err(why),
