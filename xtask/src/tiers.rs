@@ -63,6 +63,9 @@ pub(crate) const SIMULATE: [&str; 7] = ["run", "--quiet", "--release", "-p", "pa
 /// The model. Not `-p palisade-core`: that would select other features and build the dependencies once more.
 pub(crate) const MODEL: [&str; 6] = ["test", "--workspace", "--test", "model", "--", "--nocapture"];
 
+/// Real agents and services, in real time.
+const DEVICES: [&str; 8] = ["test", "--workspace", "--test", "agent", "--test", "sushy", "--", "--nocapture"];
+
 /// Kubernetes' own test of CSI drivers, against the lab's.
 const SANITY: [&str; 6] = ["test", "--workspace", "--test", "sanity", "--", "--nocapture"];
 
@@ -100,17 +103,27 @@ pub(crate) const TIERS: &[Tier] = &[
             // A BMC of somebody else's making, and a second reader.
             Need::Program { name: "ipmi_sim", package: "openipmi" },
             Need::Program { name: "ipmitool", package: "ipmitool" },
-            // Fence agents as they are shipped, and a PDU for those that speak SNMP.
-            Need::Program { name: "fence_ipmilan", package: "fence-agents" },
-            Need::Program { name: "snmpget", package: "snmp" },
-            Need::Program { name: "snmpd", package: "snmpd" },
-            // For a Redfish service of somebody else's.
-            Need::PythonVenv,
         ],
         steps: &[
             step(cargo(&["test", "--workspace", "--no-run"]), Counts::Nothing),
             Step { action: cargo(&["test", "--workspace", "--no-fail-fast"]), counts: Counts::Tests, bar: Some(180) },
         ],
+    },
+    Tier {
+        name: "devices",
+        shows: "fence agents as they are shipped, lies and all, and a Redfish service of somebody else's",
+        needs: &[
+            Need::Program { name: "fence_ipmilan", package: "fence-agents" },
+            Need::Program { name: "ipmi_sim", package: "openipmi" },
+            Need::Program { name: "ipmitool", package: "ipmitool" },
+            // A PDU for those that speak SNMP.
+            Need::Program { name: "snmpget", package: "snmp" },
+            Need::Program { name: "snmpd", package: "snmpd" },
+            // In which the Redfish service is installed.
+            Need::PythonVenv,
+        ],
+        wants: &[],
+        steps: &[step(Action::Cargo(&DEVICES, &[("PALISADE_DEVICES", "1")]), Counts::Tests)],
     },
     Tier {
         name: "model",

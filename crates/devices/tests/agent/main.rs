@@ -25,8 +25,13 @@ use palisade_devices::agent::{Agent, Parameters, Secret, Surroundings};
 use palisade_devices::{Failure, Late, Permit};
 use tokio::time::Instant;
 
-/// Whether a program of others is there. On a build machine it has to be.
+/// Whether programs of others are wanted, and this one is there. They take their time, so they have a tier of their own, in which they
+/// have to be there on a build machine.
 fn is_installed(program: &str, package: &str) -> bool {
+    if std::env::var_os("PALISADE_DEVICES").is_none() {
+        eprintln!("LEFT OUT: {program}; `cargo xtask test --only devices` has it");
+        return false;
+    }
     if std::env::split_paths(&search_path()).any(|directory| directory.join(program).is_file()) {
         return true;
     }

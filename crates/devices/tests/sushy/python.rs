@@ -7,8 +7,12 @@ use std::process::{Command, Stdio};
 /// Pinned: another version may have other habits. The second is what it checks passwords with.
 const PACKAGES: [&str; 2] = ["sushy-tools==2.2.0", "bcrypt==5.0.0"];
 
-/// The interpreter of an environment that has the emulator; nothing where that cannot be made, which is an error in CI.
+/// The interpreter of an environment that has the emulator; nothing where it is not wanted, or cannot be made, which is an error in CI.
 pub(crate) fn interpreter() -> Option<PathBuf> {
+    if std::env::var_os("PALISADE_DEVICES").is_none() {
+        eprintln!("LEFT OUT: sushy-tools; `cargo xtask test --only devices` has it");
+        return None;
+    }
     match environment() {
         Ok(python) => Some(python),
         Err(why) => {

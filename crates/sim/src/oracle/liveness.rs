@@ -112,13 +112,7 @@ pub(super) fn at_the_end(seen: &mut Seen, cluster: &Cluster, fences: Option<Kind
             seen.broken(format!("I8: {name} stays cordoned"));
         }
     }
-    for job in cluster.api().list(Kind::JOB) {
-        // A fence takes its Jobs with it; one that people have to end keeps them as long.
-        let of = job["metadata"]["annotations"][annotations::TARGET_NODE].as_str().unwrap_or_default();
-        if !held.contains(of) {
-            seen.broken(format!("I8: the Job {} for {of} is left over", metadata::name(&job)));
-        }
-    }
+    jobs_left_over(seen, cluster, &held);
     for policy in policies.map(|kind| cluster.api().list(kind)).unwrap_or_default() {
         let left = policy.pointer("/status/inFlight").and_then(Value::as_u64).unwrap_or(0);
         if left > 0 {
@@ -157,6 +151,17 @@ pub(super) fn at_the_end(seen: &mut Seen, cluster: &Cluster, fences: Option<Kind
         let waits = held.contains(&text(pod, "/spec/nodeName")) || claims(pod).iter().any(|claim| kept.contains(claim));
         if stateful && phase != "Running" && !waits {
             seen.broken(format!("I8: {} is {phase}", metadata::name(pod)));
+        }
+    }
+}
+
+/// A fence takes its Jobs with it; one that people have to end keeps them as long.
+fn jobs_left_over(seen: &mut Seen, cluster: &Cluster, held: &BTreeSet<String>) {
+    for job in cluster.api().list(Kind::JOB) {
+        let of_fence = metadata::label(&job, labels::FENCE_UID).is_some();
+        let of = job["metadata"]["annotations"][annotations::TARGET_NODE].as_str().unwrap_or_default();
+        if of_fence && !held.contains(of) {
+            seen.broken(format!("I8: the Job {} for {of} is left over", metadata::name(&job)));
         }
     }
 }

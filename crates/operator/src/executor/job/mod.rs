@@ -85,7 +85,7 @@ impl Executor {
         let first = CallId { attempt: 1, call: 0 };
         let named = if planted::is(Bug::AdoptsAnOldJob) { first } else { call.call };
         job.metadata.name = Some(job_name(&self.fence, named));
-        let ended = self.run(self.by_fence(), job, target, call.send_before, pending()).await;
+        let ended = Box::pin(self.run(self.by_fence(), job, target, call.send_before, pending())).await;
         let said = match (ended.left, &target.mechanism) {
             (Err(why), _) => Err(Failure::Unknown(why)),
             (Ok(left), Mechanism::Pod(_)) => of_users_pod(&left),
