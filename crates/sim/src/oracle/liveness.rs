@@ -4,6 +4,7 @@
 use std::collections::BTreeSet;
 
 use palisade_api::NodeFence;
+use palisade_api::fence::FencePhase;
 use palisade_api::names::{GROUP, annotations, labels, taints};
 use palisade_cluster::Cluster;
 use palisade_cluster::api::{Kind, Object, metadata};
@@ -42,6 +43,7 @@ pub(super) fn event(seen: &mut Seen, event: &Event) {
 
 /// A fence is gone: it must not leave a machine off that we switched off.
 pub(super) fn closed(seen: &mut Seen, node: &str, fence: Option<&NodeFence>, world: &World) {
+    seen.for_people.remove(node);
     // Off for people, and then its Node deleted: whoever does both takes the machine away.
     let taken_away = fence.is_some_and(|fence| {
         let asked = fence.spec.requests.iter().any(|request| request.name.starts_with("admin-"));
@@ -65,7 +67,7 @@ pub(super) fn at_the_end(seen: &mut Seen, cluster: &Cluster, fences: Option<Kind
     };
     let mut held = BTreeSet::new();
     for fence in fences.map(|kind| cluster.api().list(kind)).unwrap_or_default() {
-        if is_for_people(&fence) {
+        if seen.for_people.contains(metadata::name(&fence)) {
             held.insert(metadata::name(&fence).to_owned());
             continue;
         }
@@ -115,7 +117,8 @@ pub(super) fn at_the_end(seen: &mut Seen, cluster: &Cluster, fences: Option<Kind
     jobs_left_over(seen, cluster, &held);
     for policy in policies.map(|kind| cluster.api().list(kind)).unwrap_or_default() {
         let left = policy.pointer("/status/inFlight").and_then(Value::as_u64).unwrap_or(0);
-        if left > 0 {
+        // Whoever tries once more, slowly, has a slot for that time.
+        if left > u64::try_from(seen.for_people.len()).unwrap_or(0) {
             seen.broken(format!("I8: {left} slots of the ledger are still taken"));
         }
     }
@@ -166,14 +169,18 @@ fn jobs_left_over(seen: &mut Seen, cluster: &Cluster, held: &BTreeSet<String>) {
     }
 }
 
-/// Whether a fence fails for a reason that only people can resolve, or tries it once more, slowly, after it has failed so.
-fn is_for_people(fence: &Value) -> bool {
-    let told = |reason: Option<&Value>| reason.and_then(Value::as_str).is_some_and(|why| FOR_PEOPLE.contains(&why));
-    let lines = fence.pointer("/status/timeline").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
-    match fence.pointer("/status/phase").and_then(Value::as_str) {
-        Some("Failed") => told(fence.pointer("/status/reason")),
-        Some("New" | "Isolating") => lines.iter().any(|line| told(line.get("reason"))),
-        _ => false,
+/// Which fences have last failed for a reason that only people can resolve. Such a one is tried again, slowly, and may be in the middle
+/// of that when the run ends.
+pub(super) fn fence(seen: &mut Seen, node: &str, new: &NodeFence) {
+    let Some(status) = &new.status else { return };
+    match status.phase {
+        FencePhase::Failed if status.reason.as_deref().is_some_and(|why| FOR_PEOPLE.contains(&why)) => {
+            seen.for_people.insert(node.to_owned());
+        }
+        FencePhase::New | FencePhase::Isolating => {}
+        _ => {
+            seen.for_people.remove(node);
+        }
     }
 }
 

@@ -70,6 +70,8 @@ struct Seen {
     marks: order::Marks,
     /// When the intent to switch a machine on last left the record of its fence.
     switched_on: BTreeMap<String, Duration>,
+    /// Nodes whose fence has last failed for a reason that only people can resolve.
+    for_people: BTreeSet<String>,
     /// Machines that are off by our command, and how that was carried out.
     told_off: BTreeMap<Name, Fate>,
 }
@@ -215,6 +217,7 @@ impl Seen {
         intent_first::fence(self, &node, old.as_ref(), &new);
         unknown::fence(self, &node, old.as_ref(), &new, world);
         majority::fence(self, &node, old.as_ref(), &new);
+        liveness::fence(self, &node, &new);
     }
 
     fn note_taints(&mut self, change: &Change) {
