@@ -139,6 +139,8 @@ catalogue! {
     agent::agent_lies_behind_a_partition [4 1] "a fence agent lies about everything, and another device knows better"
     agent::agent_fails_after_success [4 1] "a fence agent does it and says that it failed"
     agent::agent_without_a_report [4 1] "a fence agent's pod dies without a word"
+    agent::agent_tells_of_trouble_and_exits_zero [4 1] "a fence agent tells of trouble and exits 0"
+    agent::agent_leaves_a_wrong_report [4 1] "a fence agent's pod leaves a report that nobody can read"
     agent::agent_meets_a_power_cycle [4 1] "somebody else's power cycle looks like off to a fence agent"
     agent::agent_hangs [4 1] "a fence agent hangs: the next level is tried"
     agent::image_that_nobody_has [4 1] "the image of the fence agents is on no node: the next level is tried"

@@ -183,6 +183,8 @@ stories! {
     agent_lies_behind_a_partition
     agent_fails_after_success
     agent_without_a_report
+    agent_tells_of_trouble_and_exits_zero
+    agent_leaves_a_wrong_report
     agent_meets_a_power_cycle
     agent_hangs
     image_that_nobody_has

@@ -202,6 +202,32 @@ pub async fn agent_without_a_report(world: &mut impl World) -> Told {
     clean(world, &home, 900).await.map(drop)
 }
 
+/// The agent tells of trouble, does nothing, and ends as if all were well. Its words count, and its exit code does not.
+pub async fn agent_tells_of_trouble_and_exits_zero(world: &mut impl World) -> Told {
+    let home = fenced_by_agent(world, Some("bmc")).await?;
+    world.agent(Agent::ErrorTextExitZero).await?;
+    lose_the_network(world, &home).await?;
+    nothing_released(world, 600).await?;
+    expect(world.power_of(&home) == Power::On, "the machine was on all along")?;
+    world.agent(Agent::Honest).await?;
+    moved(world, &home, 900).await?;
+    give_it_back(world, &home).await?;
+    clean(world, &home, 900).await.map(drop)
+}
+
+/// The agent's pod ends well and leaves something that is no report. The machine is off, and nobody was told: nothing is released until an
+/// agent can be understood.
+pub async fn agent_leaves_a_wrong_report(world: &mut impl World) -> Told {
+    let home = fenced_by_agent(world, Some("bmc")).await?;
+    world.agent(Agent::WrongReport).await?;
+    lose_the_network(world, &home).await?;
+    nothing_released(world, 300).await?;
+    world.agent(Agent::Honest).await?;
+    moved(world, &home, 900).await?;
+    give_it_back(world, &home).await?;
+    clean(world, &home, 900).await.map(drop)
+}
+
 /// The agent meets somebody else's power cycle: it says "already off", and the machine comes back two seconds later. That is no
 /// proof, and the next attempt is.
 pub async fn agent_meets_a_power_cycle(world: &mut impl World) -> Told {
