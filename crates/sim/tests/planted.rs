@@ -48,8 +48,10 @@ const RECORDED: &[(Bug, u64, &str)] = &[
     (Bug::AdoptsAnOldJob, 18, "I8"),
 ];
 
-/// What 2,000 seeds do not find: the schema of the FencePolicy refuses a ledger with more entries than the budget has slots.
-const NOT_FOUND: &[Bug] = &[Bug::BudgetFromCache];
+/// What 2,000 seeds do not find. The schema of the FencePolicy refuses a ledger with more entries than the budget has slots. And a Job that
+/// is forgotten has to act late to be noticed: a slow agent on a node that is cut off in the very middle of it. Golden cases
+/// (`automaton/jobs.golden`) and the story `executor_dies_in_the_middle` see that one.
+const NOT_FOUND: &[Bug] = &[Bug::BudgetFromCache, Bug::ForgetsItsJobs];
 
 /// Found by almost any seed in which a node is fenced.
 const EASY: &[Bug] = &[
