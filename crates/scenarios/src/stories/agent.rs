@@ -207,7 +207,7 @@ pub async fn agent_tells_of_trouble_and_exits_zero(world: &mut impl World) -> To
     let home = fenced_by_agent(world, Some("bmc")).await?;
     world.agent(Agent::ErrorTextExitZero).await?;
     lose_the_network(world, &home).await?;
-    nothing_released(world, 600).await?;
+    nothing_released(world, 180).await?;
     expect(world.power_of(&home) == Power::On, "the machine was on all along")?;
     world.agent(Agent::Honest).await?;
     moved(world, &home, 900).await?;
@@ -221,7 +221,7 @@ pub async fn agent_leaves_a_wrong_report(world: &mut impl World) -> Told {
     let home = fenced_by_agent(world, Some("bmc")).await?;
     world.agent(Agent::WrongReport).await?;
     lose_the_network(world, &home).await?;
-    nothing_released(world, 300).await?;
+    nothing_released(world, 120).await?;
     world.agent(Agent::Honest).await?;
     moved(world, &home, 900).await?;
     give_it_back(world, &home).await?;
