@@ -177,6 +177,10 @@ fn affinity_met(pod: &Value, node: &Value) -> bool {
 }
 
 fn term_met(term: &Value, node: &Value) -> bool {
+    // A term that asks for nothing is met by nobody.
+    if items(term, "/matchExpressions").chain(items(term, "/matchFields")).next().is_none() {
+        return false;
+    }
     let name = Value::from(metadata::name(node));
     items(term, "/matchExpressions").all(|wish| fulfils(wish, labels(node).get(text(wish, "/key"))))
         && items(term, "/matchFields").all(|wish| fulfils(wish, Some(&name)))

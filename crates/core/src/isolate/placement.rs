@@ -19,9 +19,10 @@ pub struct Placement {
 
 /// Decides from what is known now.
 pub fn placement(target: &NodeName, view: &Snapshot, topology_keys: &[String]) -> Placement {
-    let mut placement = Placement::default();
-    for (name, node) in &view.nodes {
-        if name == target || node.down() || node.deleting || view.fences.contains_key(name) {
+    // The target in any case, though its Node may be gone: an empty list would keep the pod from every node.
+    let mut placement = Placement { never: vec![target.clone()], ..Placement::default() };
+    for (name, node) in view.nodes.iter().filter(|(name, _)| *name != target) {
+        if node.down() || node.deleting || view.fences.contains_key(name) {
             placement.never.push(name.clone());
         } else {
             placement.possible = true;
