@@ -64,7 +64,8 @@ pub struct NodeFenceSpec {
     #[serde(default)]
     #[schemars(length(max = 16), extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["uid"]))]
     pub requests: Vec<RequestRef>,
-    /// Name of the FenceConfig; left out, the default for the node's cloud.
+    /// Name of the FenceConfig that counted for the node when the fence was made. It counts on if the Node is deleted, which alone
+    /// could choose one; until then the Node's labels do.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "schema::object_name")]
     pub config: Option<String>,

@@ -53,6 +53,7 @@ pub(crate) fn run(there: &Where) -> Result<()> {
             probe: machines,
             act: palisade_operator::Act::default(),
             metrics: palisade_operator::Metrics::default(),
+            reached: palisade_operator::Reached::default(),
         };
         palisade_operator::run(context, async move {
             let _ = stopped.await;

@@ -44,6 +44,8 @@ pub enum Effect {
     CallDevice(DeviceCall),
     /// End these Jobs of the fence, as far as they have not ended, and see whether they are over.
     EndJobs(BTreeSet<CallId>),
+    /// The same for Jobs that nobody wants any more, and nobody waits for.
+    TellJobsToGo(BTreeSet<CallId>),
     /// Read devices or providers back, once per plug and again until steady.
     ReadBack(ReadRequest),
     /// Change our own taints or cordon in one guarded patch.
@@ -83,6 +85,7 @@ impl Effect {
             Self::ListPods => "ListPods",
             Self::CallDevice(_) => "CallDevice",
             Self::EndJobs(_) => "EndJobs",
+            Self::TellJobsToGo(_) => "TellJobsToGo",
             Self::ReadBack(_) => "ReadBack",
             Self::PatchNode(_) => "PatchNode",
             Self::MarkPod(_) => "MarkPod",
@@ -109,6 +112,7 @@ impl Effect {
             | Self::ListPods
             | Self::CallDevice(_)
             | Self::EndJobs(_)
+            | Self::TellJobsToGo(_)
             | Self::ReadBack(_)
             | Self::PatchNode(_)
             | Self::DetachVolumes(_)
@@ -124,7 +128,7 @@ impl Effect {
     }
 
     /// The names of all effects: a test demands a golden case for each.
-    pub const NAMES: [&'static str; 18] = [
+    pub const NAMES: [&'static str; 19] = [
         "Record",
         "ReadLedger",
         "TakeSlot",
@@ -133,6 +137,7 @@ impl Effect {
         "ListPods",
         "CallDevice",
         "EndJobs",
+        "TellJobsToGo",
         "ReadBack",
         "PatchNode",
         "MarkPod",

@@ -349,6 +349,9 @@ pub struct Memory {
     pub(crate) phase: Option<(u32, &'static str)>,
     /// The first read that begins in this phase: what is to be live was read by it or a later one.
     pub(crate) phase_read: ReadId,
+    /// The call that the fence stands at, and the first read that begins after that was seen.
+    pub(crate) stands_at: Option<CallId>,
+    pub(crate) try_read: ReadId,
     /// The read of the Node that is on its way, and when it was asked for.
     pub(crate) looking: Option<(ReadId, Tick)>,
     /// The call that this process has decided to send, and when.
@@ -372,6 +375,8 @@ pub struct Memory {
     pub(crate) awaited: BTreeMap<Uid, (Tick, Option<ReadId>)>,
     /// Signs of life as they stood when the present series of reads began.
     pub(crate) baseline: Option<LifeSigns>,
+    /// When Jobs that nobody wants were last told to go.
+    pub(crate) told_jobs: Option<Tick>,
     /// The call of this process to a pod that nobody can read back, and for which the policy vouches.
     pub(crate) vouching: Option<Vouching>,
 }
@@ -405,6 +410,8 @@ impl Memory {
             since: now,
             phase: None,
             phase_read: ReadId(0),
+            stands_at: None,
+            try_read: ReadId(0),
             looking: None,
             sent: None,
             reads_since_sent: false,
@@ -417,6 +424,7 @@ impl Memory {
             intended: BTreeMap::new(),
             awaited: BTreeMap::new(),
             baseline: None,
+            told_jobs: None,
             vouching: None,
         }
     }

@@ -82,7 +82,7 @@ impl Pace {
 /// own. Reads are paced by what they are made for, devices by their plan.
 fn deed(effect: &Effect) -> Option<Deed> {
     let to: Box<str> = match effect {
-        Effect::EndJobs(calls) => format!("{calls:?}").into(),
+        Effect::EndJobs(calls) | Effect::TellJobsToGo(calls) => format!("{calls:?}").into(),
         Effect::GiveSlotBack { grant } => grant.to_string().into(),
         Effect::PatchNode(patch) => format!("{:?} {}", patch.change, patch.guard.uid).into(),
         Effect::MarkPod(mark) => mark.pod().uid.as_str().into(),

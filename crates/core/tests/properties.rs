@@ -393,7 +393,9 @@ fn intended(fence: &Fence, effect: &Effect, seen: &Observations) -> Result<(), &
         | Effect::GiveSlotBack { .. }
         | Effect::ReadNode(_)
         | Effect::ListPods => Ok(()),
-        Effect::EndJobs(calls) => ok(calls.is_subset(&fence.jobs), "Jobs that the record does not name"),
+        Effect::EndJobs(calls) | Effect::TellJobsToGo(calls) => {
+            ok(calls.is_subset(&fence.jobs), "Jobs that the record does not name")
+        }
         Effect::ReadBack(read) => ok(read.id >= ReadId(0) && !read.plugs.is_empty(), "a read of nothing"),
         Effect::CallDevice(call) => {
             let run = fence.phase.run().ok_or("a call in a phase that makes none")?;

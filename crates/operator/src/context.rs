@@ -2,6 +2,7 @@
 
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use palisade_core::ident::NodeName;
 use palisade_core::resolve::call;
@@ -31,6 +32,29 @@ pub struct Context {
     pub act: Act,
     /// What is counted, for whoever asks.
     pub metrics: Metrics,
+    /// How far the API server has come, as far as we know.
+    pub reached: Reached,
+}
+
+/// How far the API server has come, by its answers to our own writes of fences and Jobs: whoever shows less is behind, and what it
+/// does not show may be there all the same.
+#[derive(Clone, Debug, Default)]
+pub struct Reached(Arc<AtomicU64>);
+
+impl Reached {
+    /// It answered with this version.
+    pub(crate) fn told(&self, version: Option<&str>) {
+        if let Some(version) = version.and_then(|version| version.parse().ok()) {
+            self.0.fetch_max(version, Ordering::Relaxed);
+        }
+    }
+
+    /// Whether a list of this version is from before that. One that does not say how old it is says nothing of now.
+    pub(crate) fn is_beyond(&self, version: Option<&str>) -> bool {
+        version
+            .and_then(|version| version.parse::<u64>().ok())
+            .is_none_or(|version| version < self.0.load(Ordering::Relaxed))
+    }
 }
 
 /// What the pods run that call fence agents: `palisade act`, with the agents beside it.

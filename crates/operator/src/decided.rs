@@ -68,7 +68,7 @@ fn about(effect: &Effect) -> String {
     match effect {
         Effect::Record { why, .. } => why.brief(),
         Effect::TakeSlot { grant } | Effect::GiveSlotBack { grant } => format!("slot {grant}"),
-        Effect::EndJobs(calls) => format!("{} Jobs", calls.len()),
+        Effect::EndJobs(calls) | Effect::TellJobsToGo(calls) => format!("{} Jobs", calls.len()),
         Effect::CallDevice(call) => format!("{:?} by {}", call.action, call.method),
         Effect::ReadBack(read) => {
             let methods: Vec<String> = read.plugs.iter().map(|(method, _)| method.to_string()).collect();
@@ -96,11 +96,11 @@ pub(crate) fn came(node: &NodeName, outcome: &Outcome) {
         return;
     }
     let (what, said) = match outcome {
-        Outcome::Node(_, Some(facts)) => {
+        Outcome::Node(_, Some(facts), _) => {
             let boot = facts.boot.as_ref().map(ToString::to_string).unwrap_or_default();
             ("Node", format!("Ready={:?}, boot {boot}", facts.ready))
         }
-        Outcome::Node(_, None) => ("Node", "gone".to_owned()),
+        Outcome::Node(_, None, _) => ("Node", "gone".to_owned()),
         Outcome::Ledger(LedgerSeen::Unknown) => ("ledger", "could not be read".to_owned()),
         Outcome::Ledger(LedgerSeen::Absent) => ("ledger", "no slot of ours".to_owned()),
         Outcome::Ledger(LedgerSeen::Present { grant }) => ("ledger", format!("slot {grant} is ours")),

@@ -289,7 +289,7 @@ mod tests {
     use palisade_core::snapshot::Ready;
 
     use super::*;
-    use crate::view::{Change, NodeFacts, Seen};
+    use crate::view::{Change, NodeFacts, Seen, ShownLease};
 
     const CLEAR: Sight = Sight::Clear { since: Tick::START };
 
@@ -305,8 +305,8 @@ mod tests {
     }
 
     fn renew(view: &mut View, name: &str, now: Tick) {
-        let lease = SeenLease { holder: Some(name.into()), seconds: Some(40), renewed: Some(now.to_string().into()) };
-        view.take(Seen::Lease(Change::Set((NodeName::from(name), lease))), now);
+        let seen = SeenLease { holder: Some(name.into()), seconds: Some(40), renewed: Some(now.to_string().into()) };
+        view.take(Seen::Lease(Change::Set((NodeName::from(name), ShownLease { seen, version: 1 }))), now);
     }
 
     /// Three nodes that were looked at once and renewed at 5 s.

@@ -350,7 +350,7 @@ impl Live {
                     self.ledger = LedgerSeen::Unknown;
                     self.wake = Some(now + RELIST);
                 }
-                Outcome::Node(read, facts) => {
+                Outcome::Node(read, facts, _) => {
                     self.node_read = facts.map(|_| read);
                 }
                 Outcome::JobsOver(over) => self.jobs_over.extend(over),

@@ -58,7 +58,7 @@ mod watch;
 mod workload;
 
 pub use clock::Clock;
-pub use context::{Act, Context, Devices, NoProbe, Probe};
+pub use context::{Act, Context, Devices, NoProbe, Probe, Reached};
 pub use metrics::Metrics;
 pub use native::Native;
 pub use probe::KubeletPort;

@@ -28,6 +28,7 @@ use crate::decided;
 use crate::detect::{Detect, ToFile};
 use crate::effects::gone;
 use crate::leader::Hold;
+use crate::plans::config_of;
 use crate::said::brief;
 use crate::view::View;
 
@@ -56,6 +57,8 @@ pub(crate) struct Decided {
     pub(crate) effects: Vec<RequestEffect>,
     /// The fence of its node, as it is known.
     pub(crate) fence: Option<Box<NodeFence>>,
+    /// The FenceConfig that counts for its node.
+    pub(crate) config: Option<String>,
 }
 
 /// Something went another way.
@@ -203,7 +206,8 @@ impl Requests {
             if !step.effects.is_empty() {
                 self.busy.insert(uid.clone());
                 let fence = fence.cloned().map(Box::new);
-                decided.push(Decided { object: Box::new(object.clone()), effects: step.effects, fence });
+                let config = config_of(&node, view);
+                decided.push(Decided { object: Box::new(object.clone()), effects: step.effects, fence, config });
             }
         }
         (decided, look_again)
@@ -343,7 +347,7 @@ async fn one(
         Api::namespaced(context.client.clone(), &object.namespace().unwrap_or_default());
     match effect {
         RequestEffect::CreateFence { node, .. } => {
-            let fence = new_fence(node, object);
+            let fence = new_fence(node, object, decided.config.clone());
             out.fence = Some(Box::new(fences.create(&PostParams::default(), &fence).await?));
         }
         RequestEffect::AttachTo(uid) => {
@@ -404,12 +408,12 @@ async fn write_status(
     requests.replace_status(&object.name_any(), &PostParams::default(), &next).await
 }
 
-fn new_fence(node: &NodeName, request: &NodeFencingRequest) -> NodeFence {
+fn new_fence(node: &NodeName, request: &NodeFencingRequest, config: Option<String>) -> NodeFence {
     let operation = request.spec.operation;
     let spec = NodeFenceSpec {
         node_name: node.to_string(),
         requests: vec![reference(request)],
-        config: None,
+        config,
         power_step: operation != Operation::Fence,
         stay_off: operation == Operation::PowerOff,
         admin: palisade_api::fence::Admin::default(),

@@ -86,6 +86,7 @@ pub const ALL: &[Right] = &[
     cluster(CORE, "events", &["create"], "events.rs"),
     // The Node: quarantine, cordon, volumesInUse, and its end where somebody wants that.
     cluster(CORE, "nodes", &["get", "patch", "delete"], "effects/node.rs"),
+    Right { place: Place::NodeLeases, ..cluster("coordination.k8s.io", "leases", &["list"], "effects/node.rs") },
     cluster(CORE, "nodes/status", &["patch"], "effects/volumes.rs"),
     // Release.
     cluster(CORE, "pods", &["list"], "workload.rs"),
@@ -97,7 +98,7 @@ pub const ALL: &[Right] = &[
     // Isolate: passwords of devices; Jobs of agents and of users' pods; what is done to the Node, and the drain of one that lives.
     own(CORE, "secrets", &["get"], "secrets.rs"),
     own("batch", "jobs", &["create", "list", "delete"], "executor/job/follow.rs"),
-    cluster(CORE, "pods", &["list"], "executor/job/follow.rs"),
+    cluster(CORE, "pods", &["list", "delete"], "executor/job/follow.rs"),
     cluster(CORE, "nodes", &["get", "patch"], "executor/builtin.rs"),
     cluster(CORE, "pods", &["list"], "executor/builtin.rs"),
     cluster(CORE, "pods/eviction", &["create"], "executor/builtin.rs"),

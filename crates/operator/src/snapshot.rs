@@ -111,7 +111,7 @@ mod tests {
 
     use super::*;
     use crate::detect::Detect;
-    use crate::view::{Change, NodeFacts, Seen};
+    use crate::view::{Change, NodeFacts, Seen, ShownLease};
 
     const CLEAR: Sight = Sight::Clear { since: Tick::START };
 
@@ -121,8 +121,8 @@ mod tests {
     }
 
     fn renew(view: &mut View, name: &str, now: Tick) {
-        let lease = SeenLease { holder: Some(name.into()), seconds: Some(40), renewed: Some(now.to_string().into()) };
-        view.take(Seen::Lease(Change::Set((NodeName::from(name), lease))), now);
+        let seen = SeenLease { holder: Some(name.into()), seconds: Some(40), renewed: Some(now.to_string().into()) };
+        view.take(Seen::Lease(Change::Set((NodeName::from(name), ShownLease { seen, version: 1 }))), now);
     }
 
     #[test]

@@ -16,6 +16,7 @@ use serde::de::DeserializeOwned;
 use tokio::sync::mpsc::UnboundedSender;
 
 use crate::news::{News, NotUnderstood};
+use crate::rights::NODE_LEASES;
 use crate::said::{Said, brief, theme};
 use crate::view::{Change, LeanNode, NodeFacts, Seen, seen_lease};
 
@@ -25,8 +26,6 @@ const TIMEOUT_SECONDS: u32 = 60;
 const PAGE: u32 = 100;
 /// The pause after an error.
 const PAUSE: Duration = Duration::from_secs(1);
-/// Where kubelets keep their leases.
-const NODE_LEASES: &str = "kube-node-lease";
 
 /// All watches.
 pub(crate) async fn all(client: &kube::Client, news: &UnboundedSender<News>) {

@@ -148,6 +148,7 @@ catalogue! {
     agent::nobody_left_to_run_the_agent [4 1] "every node that could run the fence agent falls silent in the middle"
     agent::executor_without_a_way [4 1] "the node that runs the fence agent cannot reach the device"
     agent::job_deleted_by_an_admin [4 1] "an admin deletes the Job of a fence"
+    agent::pod_left_by_its_job [4 1] "an admin deletes the Job of a fence and leaves its pod behind"
     agent::own_pod_that_is_read_back [4 1] "a user's own pod switches off, and a device reads it back"
     agent::own_pod_alone_proves_nothing [4 1] "a user's own pod says that it is done, and nobody can see it"
     agent::own_pod_that_the_policy_trusts [4 1] "nobody can see what a user's own pod did, and the policy vouches for it"

@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use palisade_cluster::api::{Server, Wire};
 use palisade_cluster::{Cluster, Shape};
-use palisade_operator::{Act, Clock, Context, Metrics, Native};
+use palisade_operator::{Act, Clock, Context, Metrics, Native, Reached};
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
@@ -101,6 +101,7 @@ impl Embedded {
             probe: Arc::new(Kubelets::new(self.cluster.truth().clone())),
             act: Act { image: Some(ACT_IMAGE.to_owned()), pull: "IfNotPresent".to_owned() },
             metrics: Metrics::default(),
+            reached: Reached::default(),
         };
         let metrics = context.metrics.clone();
         let (stop, stopped) = oneshot::channel::<()>();

@@ -234,6 +234,8 @@ pub trait World: Look {
     async fn patch(&mut self, kind: Kind, name: &str, patch: Value) -> Told;
     /// Deletes an object, as `kubectl delete --wait=false` does.
     async fn delete(&mut self, kind: Kind, name: &str) -> Told;
+    /// An admin deletes an object and leaves behind what it has made (`kubectl delete --cascade=orphan`).
+    async fn delete_alone(&mut self, kind: Kind, name: &str) -> Told;
     /// An admission rule lets no operator delete this object, or does again.
     async fn forbid_deletion(&mut self, kind: Kind, name: &str, forbidden: bool) -> Told;
     /// A DaemonSet with one pod on every node.

@@ -192,6 +192,7 @@ stories! {
     nobody_left_to_run_the_agent
     executor_without_a_way
     job_deleted_by_an_admin
+    pod_left_by_its_job
     own_pod_that_is_read_back
     own_pod_alone_proves_nothing
     own_pod_that_the_policy_trusts

@@ -18,12 +18,8 @@ pub(super) fn isolating(turn: &Turn<'_>, memory: &mut Memory, run: Run) -> Next 
         return next;
     }
     let sent = memory.sent.is_some_and(|(call, _)| call.attempt == fence.attempt);
-    // A try that another process wrote down and that nobody has begun is none yet.
-    let again = run.tries > 0 || run.rounds > 0 || run.level > 0;
-    let begun = memory.sent.is_some_and(|(call, _)| call == CallId::of(fence.attempt, &run));
-    let free = if again { !begun } else { !fence.power_sent && !sent };
     // A healthy node is not shot, unless pods of it already run elsewhere on the word of a proof that was lost.
-    if returned(turn.seen) && free && !fence.released_any() {
+    if returned(turn.seen) && !fence.power_sent && !sent && !fence.released_any() {
         return Next::Record(go(fence, Phase::Returning), MoveReason::HealthyAgain);
     }
     let plan = &turn.seen.settings.isolation;
@@ -40,6 +36,9 @@ pub(super) fn cut_off(
     phase: fn(Run) -> Phase,
 ) -> Next {
     let fence = turn.fence;
+    if let Some(next) = before_another_try(turn, memory, run) {
+        return next;
+    }
     match run_cut_off(plan, run, fence, memory, turn.seen, turn.now) {
         RunNext::Do(effects, wait) => Next::Do(effects, wait),
         RunNext::Wait(wait) => Next::Wait(wait, Some(turn.now + turn.seen.settings.send_window)),
@@ -60,6 +59,24 @@ pub(super) fn cut_off(
             Next::Record(Fence { power_sent: power_sent(fence), ..go(fence, failed) }, MoveReason::Failed { why })
         }
     }
+}
+
+/// A try that follows one that failed: minutes may have passed, and the watches may have stood still. So the Node and its lease are
+/// read once more before anything is sent, and a node that is well is not shot.
+fn before_another_try(turn: &Turn<'_>, memory: &Memory, run: Run) -> Option<Next> {
+    let fence = turn.fence;
+    let again = run.tries > 0 || run.rounds > 0 || run.level > 0;
+    // A try that another process wrote down and that nobody has begun is none yet.
+    let begun = memory.sent.is_some_and(|(call, _)| call == CallId::of(fence.attempt, &run));
+    let NodeSeen::There(node) = &turn.seen.node else { return None };
+    if !again || begun || fence.released_any() {
+        return None;
+    }
+    if returned(turn.seen) {
+        let next = Fence { power_sent: power_sent(fence), ..go(fence, Phase::Returning) };
+        return Some(Next::Record(next, MoveReason::HealthyAgain));
+    }
+    node.read.is_none_or(|read| read.id < memory.try_read).then_some(Next::Look)
 }
 
 /// Whether a method has failed, and the step goes on with another try.

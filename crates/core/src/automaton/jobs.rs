@@ -6,12 +6,17 @@
 
 use std::collections::BTreeSet;
 
+use super::finish::give_slot_back;
 use super::{Next, Turn};
 use crate::effect::Effect;
-use crate::fence::Fence;
-use crate::observe::CallId;
+use crate::fence::{Fence, ReleaseState};
+use crate::observe::{CallId, Memory};
 use crate::planted::{self, Bug};
 use crate::reason::automaton::{MoveReason, WaitReason};
+use crate::time::Span;
+
+/// How soon Jobs that nobody wants are told to go again.
+const AGAIN: Span = Span::secs(10);
 
 /// The fence with one more Job that may act; those that are over leave the record with the same write.
 pub(super) fn intended(turn: &Turn<'_>, call: CallId) -> Fence {
@@ -34,13 +39,28 @@ pub(super) fn over(turn: &Turn<'_>, but: Option<CallId>) -> Option<Next> {
         next.jobs.retain(|call| !waited_for.contains(call));
         return Some(Next::Record(next, MoveReason::JobsOver { jobs: count(&waited_for) }));
     }
+    // It may take until a person has looked after a dead node: the budget of others must not wait with it, or that node could never
+    // be fenced, and its pods never end.
+    let outstanding = fence.releases.iter().any(|release| release.state == ReleaseState::Marked);
+    if !outstanding && let Some(next) = give_slot_back(turn) {
+        return Some(next);
+    }
     let wait = WaitReason::AwaitingJobs { jobs: count(&live) };
     Some(Next::Do(vec![Effect::EndJobs(live)], wait))
 }
 
-/// The same for whoever is in the middle of a call of its own.
-pub(super) fn over_but(turn: &Turn<'_>, own: CallId) -> Option<Next> {
-    over(turn, Some(own))
+/// Where a fence only waits, nobody wants anything any more of the Jobs that are on record: they are told to go now and then. Whether
+/// they went is seen when it matters, for whoever recorded one may still make it.
+pub(super) fn unwanted(turn: &Turn<'_>, memory: &mut Memory, next: Next) -> Next {
+    let Next::Wait(wait, at) = next else { return next };
+    let live: BTreeSet<CallId> = turn.fence.jobs.difference(&turn.seen.jobs_over).copied().collect();
+    if live.is_empty() || memory.told_jobs.is_some_and(|told| turn.now < told + AGAIN) {
+        let again = memory.told_jobs.filter(|_| !live.is_empty()).map(|told| told + AGAIN);
+        let at = [at, again].into_iter().flatten().min();
+        return Next::Wait(wait, at);
+    }
+    memory.told_jobs = Some(turn.now);
+    Next::Do(vec![Effect::TellJobsToGo(live)], wait)
 }
 
 fn count(calls: &BTreeSet<CallId>) -> u32 {

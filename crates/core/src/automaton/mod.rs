@@ -133,6 +133,11 @@ fn enters(memory: &mut Memory, fence: &Fence) -> bool {
         memory.phase = phase;
         memory.phase_read = memory.next_read;
     }
+    let stands_at = fence.phase.run().map(|run| CallId::of(fence.attempt, run));
+    if memory.stands_at != stands_at {
+        memory.stands_at = stands_at;
+        memory.try_read = memory.next_read;
+    }
     news
 }
 
@@ -195,10 +200,10 @@ fn decide(turn: &Turn<'_>, memory: &mut Memory) -> Next {
         Phase::Isolated { by } => isolated::isolated(turn, memory, *by),
         Phase::PoweringOff(run) => power::powering_off(turn, memory, *run),
         Phase::PoweringOn(run) => power::powering_on(turn, memory, *run),
-        Phase::Returning => returning::returning(turn),
+        Phase::Returning => jobs::unwanted(turn, memory, returning::returning(turn)),
         Phase::Recovering(run) => returning::recovering(turn, memory, *run),
         Phase::Final(end) => finish::finish(turn, memory, *end),
-        Phase::Failed { at, why } => failed::failed(turn, *at, why),
+        Phase::Failed { at, why } => jobs::unwanted(turn, memory, failed::failed(turn, *at, why)),
     }
 }
 
@@ -276,7 +281,13 @@ pub(crate) fn crossing(turn: &Turn<'_>, memory: &Memory, but: Option<CallId>) ->
     let (fence, seen) = (turn.fence, turn.seen);
     let over = |call: CallId| {
         let mut answers = seen.calls.iter().filter(|answer| answer.call == call && answer.fence == fence.uid);
-        answers.any(|answer| answer.outcome != CallOutcome::Pending)
+        // The request for a Job that nobody answered may still be on its way.
+        let unmade = fence.jobs.contains(&call) && !seen.jobs_over.contains(&call);
+        answers.any(|answer| match answer.outcome {
+            CallOutcome::Pending => false,
+            CallOutcome::Unknown => !unmade,
+            CallOutcome::Accepted | CallOutcome::Refused => true,
+        })
     };
     let ours = memory.sent.filter(|(call, _)| Some(*call) != but && !over(*call)).map(|(_, at)| at);
     let until = memory.found.max(ours).map(|at| at + seen.settings.longest_window);

@@ -41,6 +41,11 @@ pub(super) fn new(turn: &Turn<'_>, memory: &Memory) -> Next {
             Vetted::Refused => return end_or_return(turn, End::Refused, MoveReason::VettingRefused),
         }
     }
+    // I1: what an earlier process was lifting must not be lifted after it was cut off, and read back, anew. Before the slot: others
+    // need not wait with us.
+    if let Some(wait) = crossing(turn, memory, None) {
+        return wait;
+    }
     match (fence.slot, seen.ledger) {
         (Slot::None, _) => return take_slot(turn, fence.grant.saturating_add(1)),
         // Nothing was done under it, so it is given up on paper first: no later ledger may be built with it in it.
@@ -52,10 +57,6 @@ pub(super) fn new(turn: &Turn<'_>, memory: &Memory) -> Next {
                 return next;
             }
         }
-    }
-    // I1: what an earlier process was lifting must not be lifted after it was cut off, and read back, anew.
-    if let Some(wait) = crossing(turn, memory, None) {
-        return wait;
     }
     if !turn.live(node) {
         return Next::Look;

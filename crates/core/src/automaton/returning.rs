@@ -4,7 +4,7 @@ use super::boots;
 use super::finish::give_slot_back;
 use super::isolated::lift_out_of_service;
 use super::isolating::fail;
-use super::{Next, Turn, go, guard, jobs};
+use super::{Next, Turn, crossing, go, guard, jobs};
 use crate::effect::{Effect, NodeChange, NodePatch};
 use crate::fence::{End, Fence, Isolation, IsolationKind, IsolationState, Phase, Run, SinceMark, StepWord};
 use crate::isolate::{RunNext, run_restore, unplanned};
@@ -128,7 +128,7 @@ fn forget_with_node(fence: &Fence) -> Next {
 /// The node does not come back: a person said so, or we deleted it while its machine was proven off.
 fn recovering_without_node(turn: &Turn<'_>, memory: &mut Memory, run: Run) -> Next {
     let fence = turn.fence;
-    if let Some(wait) = jobs::over_but(turn, CallId::of(fence.attempt, &run)) {
+    if let Some(wait) = jobs_are_out(turn, memory, run) {
         return wait;
     }
     let allowed = turn.seen.admin.resume || fence.isolated_by(IsolationKind::NodeDeletion);
@@ -191,7 +191,7 @@ pub(super) fn recovering(turn: &Turn<'_>, memory: &mut Memory, run: Run) -> Next
         return Next::Record(lifting(fence, isolation), MoveReason::LiftIntended { method: isolation.method.clone() });
     }
     // A Job that still cuts off would undo what is given back here.
-    if let Some(wait) = jobs::over_but(turn, CallId::of(fence.attempt, &run)) {
+    if let Some(wait) = jobs_are_out(turn, memory, run) {
         return wait;
     }
     let plan = &seen.settings.recovery;
@@ -214,6 +214,14 @@ pub(super) fn recovering(turn: &Turn<'_>, memory: &mut Memory, run: Run) -> Next
     }
     let end = if fence.stopped { End::Stopped } else { End::Recovered };
     Next::Record(go(fence, Phase::Final(end)), MoveReason::Recovered)
+}
+
+/// What a Job could still do, or the request for one. Whoever called none has nothing to wait for.
+fn jobs_are_out(turn: &Turn<'_>, memory: &Memory, run: Run) -> Option<Next> {
+    if turn.fence.jobs.is_empty() {
+        return None;
+    }
+    crossing(turn, memory, Some(CallId::of(turn.fence.attempt, &run)))
 }
 
 fn not_clean(fence: &Fence, seen: &crate::observe::Observations) -> FailReason {

@@ -155,6 +155,7 @@ fn intended(fence: &Fence, effect: &Effect) -> bool {
         | Effect::ListPods
         | Effect::ReadBack(_)
         | Effect::EndJobs(_)
+        | Effect::TellJobsToGo(_)
         | Effect::TouchNode(_)
         | Effect::TakeSlot { .. } => true,
         Effect::GiveSlotBack { .. } => fence.slot == palisade_core::fence::Slot::None,
@@ -207,7 +208,7 @@ fn translate(effect: Effect, fence: &Fence, tables: &Tables, decided: &mut Decid
             return;
         }
         // No method of these worlds runs in a Job.
-        Effect::ReadLedger | Effect::EndJobs(_) => return,
+        Effect::ReadLedger | Effect::EndJobs(_) | Effect::TellJobsToGo(_) => return,
         Effect::ReadNode(id) => {
             decided.read_node = Some(u8::try_from(id.0).unwrap());
             return;

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use kube::api::{DeleteParams, DynamicObject, Patch, PatchParams, PostParams};
+use kube::api::{DeleteParams, DynamicObject, Patch, PatchParams, PostParams, PropagationPolicy};
 use palisade_api::names;
 use palisade_cluster::machines::bmc::Behaviour;
 use palisade_scenarios::look::Look;
@@ -149,6 +149,11 @@ impl World for LabWorld {
 
     async fn delete(&mut self, kind: Kind, name: &str) -> Told {
         api(&self.client, kind).delete(name, &DeleteParams::background()).await.map(drop).map_err(refused)
+    }
+
+    async fn delete_alone(&mut self, kind: Kind, name: &str) -> Told {
+        let alone = DeleteParams { propagation_policy: Some(PropagationPolicy::Orphan), ..DeleteParams::default() };
+        api(&self.client, kind).delete(name, &alone).await.map(drop).map_err(refused)
     }
 
     async fn forbid_deletion(&mut self, _kind: Kind, _name: &str, _forbidden: bool) -> Told {

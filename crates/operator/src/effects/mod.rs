@@ -30,7 +30,7 @@ pub(crate) use pods::Listing;
 use crate::context::Context;
 use crate::leader::Hold;
 use crate::said::brief;
-use crate::view::NodeFacts;
+use crate::view::{NodeFacts, ShownLease};
 
 /// What came of an effect.
 #[derive(Debug)]
@@ -43,8 +43,8 @@ pub(crate) enum Outcome {
     Ledger(LedgerSeen),
     /// There is no free slot.
     NoSlot(String),
-    /// The Node was read; none: there is no such Node.
-    Node(NodeRead, Option<Box<NodeFacts>>),
+    /// The Node was read, and its lease; none: there is no such Node, or no lease.
+    Node(NodeRead, Option<Box<NodeFacts>>, Option<ShownLease>),
     /// The Node was written.
     NodeWritten(Box<NodeFacts>),
     /// These calls' Jobs are over.
@@ -123,7 +123,9 @@ impl Hand {
             Effect::GiveSlotBack { grant } => self.give_slot_back(grant).await,
             Effect::ReadNode(id) => self.read_node(id).await,
             Effect::ListPods => self.list().await,
-            Effect::EndJobs(calls) => self.end_jobs(&calls).await,
+            Effect::EndJobs(calls) => self.end_jobs(&calls).await.map(Outcome::JobsOver),
+            // Who else may still make one is not known here, so nobody learns from it that they are over.
+            Effect::TellJobsToGo(calls) => self.end_jobs(&calls).await.map(|_| Outcome::Nothing),
             Effect::PatchNode(patch) => self.patch_node(&patch).await,
             Effect::MarkPod(mark) => self.mark(&mark).await,
             Effect::RemovePod(remove) => self.remove(&remove).await,

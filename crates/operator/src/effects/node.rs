@@ -1,8 +1,8 @@
-//! Effects / node: the Node is read, marked as ours, nudged, or deleted.
+//! Effects / node: the Node and its lease are read; it is marked as ours, nudged, or deleted.
 
 use k8s_openapi::api::core::v1::Taint;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
-use kube::api::{Api, DeleteParams, Patch, PatchParams, Preconditions};
+use kube::api::{Api, DeleteParams, ListParams, Patch, PatchParams, Preconditions};
 use palisade_api::names::{annotations, taints};
 use palisade_core::effect::{DeleteNode, NodeChange, NodeGuard, NodePatch};
 use palisade_core::observe::{NodeRead, ReadId};
@@ -10,7 +10,8 @@ use palisade_core::planted::{self, Bug};
 use serde_json::{Value, json};
 
 use super::{Hand, Outcome, conflict, gone};
-use crate::view::{LeanNode, NodeFacts};
+use crate::rights::NODE_LEASES;
+use crate::view::{LeanLease, LeanNode, NodeFacts, ShownLease, seen_lease};
 
 impl Hand {
     pub(super) async fn read_node(&mut self, id: ReadId) -> kube::Result<Outcome> {
@@ -18,7 +19,17 @@ impl Hand {
         let found = self.nodes().get_opt(self.node.as_str()).await?;
         let facts = found.as_ref().map(|node| Box::new(NodeFacts::read(node)));
         self.facts.clone_from(&facts);
-        Ok(Outcome::Node(read, facts))
+        let lease = self.read_lease().await?;
+        Ok(Outcome::Node(read, facts, lease))
+    }
+
+    /// The node's lease, live: `Ready` is a word of up to 50 s ago, and a watch may stand still.
+    async fn read_lease(&self) -> kube::Result<Option<ShownLease>> {
+        let leases: Api<LeanLease> = Api::namespaced(self.context.client.clone(), NODE_LEASES);
+        // A list, which needs no more rights than the watch.
+        let its = ListParams::default().fields(&format!("metadata.name={}", self.node));
+        let found = leases.list(&its).await?.items.into_iter().map(seen_lease);
+        Ok(found.filter(|(name, _)| *name == self.node).map(|(_, lease)| lease).next())
     }
 
     pub(super) async fn patch_node(&mut self, patch: &NodePatch) -> kube::Result<Outcome> {

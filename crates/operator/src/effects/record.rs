@@ -29,6 +29,7 @@ impl Hand {
         let fences: Api<NodeFence> = Api::all(self.context.client.clone());
         match fences.replace_status(self.node.as_str(), &PostParams::default(), &next).await {
             Ok(written) => {
+                self.context.reached.told(written.metadata.resource_version.as_deref());
                 *self.fence = written;
                 Ok(Outcome::Recorded(self.fence.clone()))
             }

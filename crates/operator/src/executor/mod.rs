@@ -35,7 +35,7 @@ use palisade_core::time::{Span, Tick};
 use palisade_devices::{Failure, Late, Permit};
 use serde_json::{Value, json};
 
-pub(crate) use self::job::{Owner, Progress, end as end_job, find as find_job, progress as job_progress};
+pub(crate) use self::job::{Owner, Progress, end as end_job, end_pods, find as find_job, progress as job_progress};
 
 use crate::clock::Clock;
 use crate::context::Context;

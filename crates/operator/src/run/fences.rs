@@ -86,10 +86,14 @@ impl Operator {
     pub(super) fn done(&mut self, node: &NodeName, look: Look, outcomes: Vec<Outcome>, now: Tick) {
         for outcome in &outcomes {
             match outcome {
-                Outcome::Node(_, Some(facts)) | Outcome::NodeWritten(facts) => {
+                Outcome::Node(_, Some(facts), lease) => {
                     self.view.read_node(node.clone(), (**facts).clone(), now);
+                    if let Some(lease) = lease {
+                        self.view.read_lease(node, lease.clone(), now);
+                    }
                 }
-                Outcome::Node(_, None) => {
+                Outcome::NodeWritten(facts) => self.view.read_node(node.clone(), (**facts).clone(), now),
+                Outcome::Node(_, None, _) => {
                     self.view.lose_node(node);
                 }
                 Outcome::Recorded(object) => {

@@ -80,8 +80,12 @@ impl Operator {
             let RequestEffect::Delete { uid, .. } = &aged.effect else { continue };
             let Some(object) = self.view.requests.get(uid) else { continue };
             tracing::info!(request = %object.name_any(), why = %aged.why, "history");
-            let decided =
-                requests::Decided { object: Box::new(object.clone()), effects: vec![aged.effect], fence: None };
+            let decided = requests::Decided {
+                object: Box::new(object.clone()),
+                effects: vec![aged.effect],
+                fence: None,
+                config: None,
+            };
             let (context, hold, news) = (self.context.clone(), self.hold.clone(), self.news.clone());
             self.beside.start(async move {
                 let outcome = requests::perform(context, hold, decided).await;

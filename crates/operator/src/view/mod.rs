@@ -35,7 +35,7 @@ pub(crate) enum Seen {
     /// Nodes.
     Node(Change<(NodeName, NodeFacts)>),
     /// Leases of nodes.
-    Lease(Change<(NodeName, SeenLease)>),
+    Lease(Change<(NodeName, ShownLease)>),
     /// Requests.
     Request(Change<Box<NodeFencingRequest>>),
     /// Fences.
@@ -48,6 +48,13 @@ pub(crate) enum Seen {
     Template(Change<Box<FenceTemplate>>),
     /// Remedies.
     Remedy(Change<Box<NodeRemedy>>),
+}
+
+/// A lease, and how new it is.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct ShownLease {
+    pub(crate) seen: SeenLease,
+    pub(crate) version: u64,
 }
 
 /// Everything that was seen.
@@ -286,7 +293,7 @@ impl View {
         }
     }
 
-    fn take_lease(&mut self, change: Change<(NodeName, SeenLease)>, now: Tick) {
+    fn take_lease(&mut self, change: Change<(NodeName, ShownLease)>, now: Tick) {
         self.listed |= listed(&change, 1);
         match change {
             Change::All(all) => {
@@ -300,7 +307,7 @@ impl View {
                     self.see_lease(&name, Some(lease), now);
                 }
             }
-            Change::Set((name, lease)) => self.see_lease(&name, Some(lease), now),
+            Change::Set((name, lease)) => self.read_lease(&name, lease, now),
             Change::Gone((name, _)) => {
                 if self.nodes.contains_key(&name) {
                     self.see_lease(&name, None, now);
@@ -310,9 +317,17 @@ impl View {
         self.forget_nodes();
     }
 
-    fn see_lease(&mut self, name: &NodeName, lease: Option<SeenLease>, now: Tick) {
+    fn see_lease(&mut self, name: &NodeName, lease: Option<ShownLease>, now: Tick) {
         self.entry(name.clone()).see_lease(lease, now);
         self.leaves(name);
+    }
+
+    /// A lease was shown by a watch, or read by us. An older version than the one that is known tells nothing: it is no renewal. A
+    /// list is believed whatever its versions are, as they begin anew where a cluster was restored.
+    pub(crate) fn read_lease(&mut self, name: &NodeName, lease: ShownLease, now: Tick) {
+        if self.nodes.get(name).is_none_or(|track| track.lease_version() <= lease.version) {
+            self.see_lease(name, Some(lease), now);
+        }
     }
 
     /// A node of which something is seen, perhaps for the first time.
@@ -343,11 +358,12 @@ impl View {
 }
 
 /// A lease, reduced.
-pub(crate) fn seen_lease(lease: LeanLease) -> (NodeName, SeenLease) {
+pub(crate) fn seen_lease(lease: LeanLease) -> (NodeName, ShownLease) {
+    let version = version(lease.metadata.resource_version.as_deref().unwrap_or_default());
     let spec = lease.spec.unwrap_or_default();
     let seen =
         SeenLease { holder: spec.holder_identity, seconds: spec.lease_duration_seconds, renewed: spec.renew_time };
-    (NodeName::new(lease.metadata.name.unwrap_or_default()), seen)
+    (NodeName::new(lease.metadata.name.unwrap_or_default()), ShownLease { seen, version })
 }
 
 /// A version as a number, where it is one: versions of one kind are compared only to tell an echo from news.
@@ -404,9 +420,13 @@ mod tests {
         (NodeName::from(name), facts("1"))
     }
 
-    fn lease(name: &str) -> (NodeName, SeenLease) {
-        let holder = Some(name.into());
-        (NodeName::from(name), SeenLease { holder, seconds: Some(40), renewed: Some("now".into()) })
+    fn lease(name: &str) -> (NodeName, ShownLease) {
+        renewed(name, "now", 1)
+    }
+
+    fn renewed(name: &str, at: &str, version: u64) -> (NodeName, ShownLease) {
+        let seen = SeenLease { holder: Some(name.into()), seconds: Some(40), renewed: Some(at.into()) };
+        (NodeName::from(name), ShownLease { seen, version })
     }
 
     fn fence(name: &str) -> NodeFence {
@@ -490,6 +510,23 @@ mod tests {
         view.take(Seen::Node(Change::Gone(node("n2"))), now);
         view.read_node(NodeName::from("n2"), facts("2"), now);
         assert!(view.node(&NodeName::from("n2")).is_none_or(|track| track.facts.is_none()), "a read came late");
+    }
+
+    #[test]
+    fn a_renewal_that_a_watch_brings_late_is_none() {
+        let (mut view, clear) = (View::default(), Sight::Clear { since: Tick::START });
+        let name = NodeName::from("n1");
+        let at = |seconds: u64| Tick::at_millis(seconds * 1_000);
+        view.take(Seen::Node(Change::All(vec![node("n1")])), at(0));
+        view.take(Seen::Lease(Change::All(vec![renewed("n1", "first", 5)])), at(0));
+        let (_, read) = renewed("n1", "third", 7);
+        view.read_lease(&name, read, at(1));
+        view.take(Seen::Lease(Change::Set(renewed("n1", "second", 6))), at(20));
+        assert!(view.node(&name).unwrap().lease_silent(&name, clear, at(24)));
+        view.take(Seen::Lease(Change::Set(renewed("n1", "fourth", 8))), at(25));
+        assert!(!view.node(&name).unwrap().lease_silent(&name, clear, at(26)));
+        view.take(Seen::Lease(Change::All(vec![renewed("n1", "restored", 2)])), at(60));
+        assert!(!view.node(&name).unwrap().lease_silent(&name, clear, at(61)), "a list is believed");
     }
 
     #[test]

@@ -15,6 +15,7 @@ use palisade_core::snapshot::Ready;
 use palisade_core::time::{Span, Tick};
 use palisade_core::vet::exclusions::counts;
 
+use super::ShownLease;
 use super::lean::{LeanNode, LeanStatus};
 
 /// A lease counts as silent from so many missed renewals on.
@@ -134,6 +135,8 @@ pub(crate) struct NodeTrack {
     pub(crate) facts: Option<NodeFacts>,
     /// The lease as it stands.
     pub(crate) lease: Option<SeenLease>,
+    /// How new that is.
+    lease_version: u64,
     /// What the detectors remember.
     pub(crate) memory: NodeMemory,
     /// Since when it is Ready with a lease that moves, seen to move.
@@ -161,13 +164,20 @@ impl NodeTrack {
     }
 
     /// The lease was seen.
-    pub(crate) fn see_lease(&mut self, lease: Option<SeenLease>, now: Tick) {
+    pub(crate) fn see_lease(&mut self, shown: Option<ShownLease>, now: Tick) {
+        self.lease_version = shown.as_ref().map_or(0, |shown| shown.version);
+        let lease = shown.map(|shown| shown.seen);
         let moved = self.lease != lease;
         self.memory.lease.observe(lease.clone(), now);
         self.lease = lease;
         if moved {
             self.see_well(now);
         }
+    }
+
+    /// How new the lease is, as it is known.
+    pub(crate) fn lease_version(&self) -> u64 {
+        self.lease_version
     }
 
     /// Something moved: if the node is Ready now, it is so from here on at the latest.

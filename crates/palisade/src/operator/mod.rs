@@ -29,7 +29,7 @@ use anyhow::Context as _;
 use palisade_api::names;
 use palisade_devices::https::Https;
 use palisade_operator::http::Listening;
-use palisade_operator::{Act, Clock, Context, KubeletPort, Metrics, Native};
+use palisade_operator::{Act, Clock, Context, KubeletPort, Metrics, Native, Reached};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 
@@ -101,6 +101,7 @@ async fn work(options: &Options) -> anyhow::Result<ExitCode> {
         probe: Arc::new(KubeletPort::new().context("failed to set up TLS")?),
         act: Act { image: options.act_image.clone(), pull: options.act_pull.clone() },
         metrics,
+        reached: Reached::default(),
     };
     tracing::info!(
         version = env!("CARGO_PKG_VERSION"),

@@ -148,6 +148,12 @@ impl World for Embedded {
         self.cluster.api().delete(&key, &options).map(|_| ()).map_err(refused)
     }
 
+    async fn delete_alone(&mut self, kind: Kind, name: &str) -> Told {
+        let key = self.key(kind, name)?;
+        let options = DeleteOptions { propagation: Some(Propagation::Orphan), ..DeleteOptions::default() };
+        self.cluster.api().delete(&key, &options).map(|_| ()).map_err(refused)
+    }
+
     async fn forbid_deletion(&mut self, kind: Kind, name: &str, forbidden: bool) -> Told {
         let key = self.key(kind, name)?;
         self.network.forbid_deletion(key, forbidden);

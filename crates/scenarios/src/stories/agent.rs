@@ -108,6 +108,15 @@ fn executor(world: &dyn Look) -> String {
     pod.and_then(|pod| pod["spec"]["nodeName"].as_str().map(ToOwned::to_owned)).unwrap_or_default()
 }
 
+/// The Jobs of fences that have a pod without a node.
+fn waiting(world: &dyn Look) -> Vec<String> {
+    let pods = world.list(Kind::Pod);
+    let of = |pod: &Value, job: &Value| pod.pointer("/metadata/ownerReferences/0/uid") == job.pointer("/metadata/uid");
+    let waits = |job: &Value| pods.iter().any(|pod| of(pod, job) && pod.pointer("/spec/nodeName").is_none());
+    let name = |job: &Value| job["metadata"]["name"].as_str().map(ToOwned::to_owned);
+    jobs(world).iter().filter(|job| waits(job)).filter_map(name).collect()
+}
+
 /// An agent switches the machine off, and the native driver reads it back: the database moves.
 pub async fn agent_with_native_read_back(world: &mut impl World) -> Told {
     let home = fenced_by_agent(world, Some("bmc")).await?;
@@ -336,6 +345,25 @@ pub async fn job_deleted_by_an_admin(world: &mut impl World) -> Told {
     moved(world, &home, 900).await?;
     give_it_back(world, &home).await?;
     clean(world, &home, 900).await.map(drop)
+}
+
+/// The pod of a Job waits for a node with a certain label. An admin deletes the Job and leaves its pod behind, and the node comes back by
+/// itself. When a node has the label at last, nobody is there any more who would switch a healthy machine off.
+pub async fn pod_left_by_its_job(world: &mut impl World) -> Told {
+    let mut mine = own_template(&["switch", "off"], Some("bmc"));
+    mine["spec"]["podTemplate"]["spec"]["nodeSelector"] = json!({ "way-to-the-bmcs": "yes" });
+    world.create(Kind::Template, mine).await?;
+    levels(world, &[&["mine"]]).await?;
+    let home = database(world).await?;
+    lose_the_network(world, &home).await?;
+    world.run_until(120, "the pod of a Job waits", |world| !waiting(world).is_empty()).await?;
+    let job = waiting(world).remove(0);
+    world.delete_alone(Kind::Job, &job).await?;
+    give_it_back(world, &home).await?;
+    clean(world, &home, 900).await?;
+    let other = world.nodes().into_iter().find(|node| *node != home).unwrap_or_default();
+    world.patch(Kind::Node, &other, json!({ "metadata": { "labels": { "way-to-the-bmcs": "yes" } } })).await?;
+    world.hold_for(120, "nobody switches the machine off", |world| world.power_of(&home) == Power::On).await
 }
 
 /// A user's own pod switches the machine off, and the native driver reads it back.

@@ -126,7 +126,7 @@ impl World {
     fn perform(&mut self, effect: &Effect) {
         match effect {
             // A Job is over when somebody says so: `job-over`.
-            Effect::Record { .. } | Effect::Close { .. } | Effect::EndJobs(_) => {}
+            Effect::Record { .. } | Effect::Close { .. } | Effect::EndJobs(_) | Effect::TellJobsToGo(_) => {}
             Effect::TakeSlot { grant } => self.seen.ledger = LedgerSeen::Present { grant: *grant },
             Effect::GiveSlotBack { .. } => self.seen.ledger = LedgerSeen::Absent,
             Effect::ReadLedger => self.read_ledger(),

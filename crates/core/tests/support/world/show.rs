@@ -59,7 +59,7 @@ fn effect(before: &Fence, effect: &Effect, now: Tick) -> String {
         Effect::Record { fence, why } => return record(before, fence, why),
         Effect::TakeSlot { grant } | Effect::GiveSlotBack { grant } => format!(" {grant}"),
         Effect::ReadLedger | Effect::ReadNode(_) | Effect::ListPods => String::new(),
-        Effect::EndJobs(calls) => {
+        Effect::EndJobs(calls) | Effect::TellJobsToGo(calls) => {
             let calls: Vec<_> = calls.iter().map(|call| format!("{}.{}", call.attempt, call.call)).collect();
             format!(" {}", calls.join(","))
         }

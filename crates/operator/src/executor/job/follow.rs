@@ -10,12 +10,12 @@ use palisade_core::time::{Span, Tick};
 use palisade_devices::Permit;
 
 use super::owner::Owner;
+use super::progress::ended_well;
 use super::{Ended, Executor, Left, Progress, progress};
 use crate::clock::duration;
 use crate::context::Context;
 use crate::effects::{conflict, gone};
 use crate::said::brief;
-use crate::view::version;
 
 /// What a Job may take besides its start and its call: to be told of the end.
 const SLACK: Span = Span::secs(5);
@@ -34,8 +34,8 @@ impl Executor {
         let ended = |left| Ended { left: Err(left), over: false, made: None, unbound: begun };
         let made = match self.made(owner, job, send_before).await {
             Ok(made) => made,
-            Err(Unmade::Not(why)) => return Ended { over: true, ..ended(why) },
-            Err(Unmade::NobodyKnows(why)) => return ended(why),
+            // Not over: whoever wrote the call down before us may have made it.
+            Err(Unmade::Not(why) | Unmade::NobodyKnows(why)) => return ended(why),
         };
         let name = made.name.as_str();
         let (start_by, end_by) = (begun + JOB_START, begun + JOB_START + target.timeout + SLACK);
@@ -43,17 +43,19 @@ impl Executor {
         let mut last = Progress::Unbound { why: String::new() };
         let mut cut_short = false;
         loop {
+            let mut seen_now = false;
             let stopped = tokio::time::timeout(duration(owner.look()), &mut stop).await.is_ok();
             let asked = self.context.clock.tick();
             match find(&self.context, owner, name).await {
-                // A list from before it was made says nothing of it.
-                Ok(found) if found.version < made.version => {
-                    tracing::debug!(job = name, "the API server is behind what it has told us");
-                }
-                Ok(Found { job, pods, .. }) => {
-                    cut_short = pods.iter().any(|pod| pod.metadata.deletion_timestamp.is_some());
+                Ok(Some(Found { job, pods })) => {
+                    seen_now = true;
+                    cut_short = pods.iter().any(told_to_go);
                     last = progress(job.as_ref().filter(|job| owner.means(job, &made)), &pods);
+                    if last == Progress::Orphaned {
+                        end_pods(&self.context, &pods).await;
+                    }
                 }
+                Ok(None) => tracing::debug!(job = name, "the API server is behind what it has told us"),
                 Err(why) => tracing::debug!(job = name, why = brief(&why), "the Job could not be looked at"),
             }
             let late = match &last {
@@ -61,14 +63,18 @@ impl Executor {
                     let left = Left { exit: *exit, message: message.clone(), cut_short };
                     return Ended { left: Ok(left), over: *for_good, made: Some(made), unbound };
                 }
-                Progress::Gone => {
-                    return Ended { over: true, ..ended(format!("the Job {name} was deleted before it had ended")) };
+                Progress::Gone | Progress::Orphaned => {
+                    let over = last == Progress::Gone;
+                    return Ended { over, ..ended(format!("the Job {name} was deleted before it had ended")) };
                 }
                 Progress::Unbound { .. } | Progress::Starting { .. } | Progress::Running if stopped => {
                     Some("nobody needs to know any more".to_owned())
                 }
                 Progress::Unbound { why } => {
-                    unbound = asked;
+                    // A look that failed says nothing of when its pod began.
+                    if seen_now {
+                        unbound = asked;
+                    }
                     (asked > start_by).then(|| format!("no node took its pod in {JOB_START}{}", behind(why)))
                 }
                 Progress::Starting { why } => {
@@ -88,7 +94,10 @@ impl Executor {
         let jobs: Api<Job> = Api::namespaced(self.context.client.clone(), &self.context.namespace);
         self.permit(send_before).may_send().map_err(|late| Unmade::Not(late.0))?;
         match jobs.create(&PostParams::default(), &job).await {
-            Ok(made) => Ok(Made::of(&made)),
+            Ok(made) => {
+                self.context.reached.told(made.resource_version().as_deref());
+                Ok(Made::of(&made))
+            }
             Err(why) if conflict(&why) => self.there_already(owner, job.metadata.name).await,
             Err(kube::Error::Api(status)) if (400..500).contains(&status.code) && status.code != 429 => {
                 Err(Unmade::Not(format!("the Job was refused: {}", status.message)))
@@ -108,7 +117,7 @@ impl Executor {
     async fn there_already(&self, owner: Owner<'_>, name: Option<String>) -> Result<Made, Unmade> {
         let name = name.ok_or_else(|| Unmade::NobodyKnows("the Job's name is not known".to_owned()))?;
         let found = find(&self.context, owner, &name).await.map_err(|why| Unmade::NobodyKnows(brief(&why)))?;
-        let Some(found) = found.job else {
+        let Some(found) = found.and_then(|found| found.job) else {
             return Err(Unmade::NobodyKnows(format!(
                 "the Job {name} was not found among ours; if there is one that belongs to somebody else, delete it"
             )));
@@ -144,20 +153,23 @@ impl Executor {
 pub(super) struct Made {
     pub(super) name: String,
     pub(super) uid: Option<String>,
-    /// How far the API server was then.
-    version: u64,
 }
 
 impl Made {
     fn of(job: &Job) -> Self {
-        let version = version(job.metadata.resource_version.as_deref().unwrap_or_default());
-        Self { name: job.name_any(), uid: job.uid(), version }
+        Self { name: job.name_any(), uid: job.uid() }
     }
 }
 
 enum Unmade {
     Not(String),
     NobodyKnows(String),
+}
+
+/// Whether somebody told a pod to go, or its kubelet did away with it: then it is called failed, however its containers ended.
+fn told_to_go(pod: &Pod) -> bool {
+    let failed = pod.status.as_ref().and_then(|status| status.phase.as_deref()) == Some("Failed");
+    pod.metadata.deletion_timestamp.is_some() || (failed && ended_well(pod))
 }
 
 fn behind(why: &str) -> String {
@@ -168,26 +180,47 @@ fn behind(why: &str) -> String {
 pub(crate) struct Found {
     pub(crate) job: Option<Job>,
     pub(crate) pods: Vec<Pod>,
-    /// How far the API server was when it said so.
-    version: u64,
 }
 
-/// A Job and its pods, from the API server itself. A list and not a get: it says how far the API server was, which alone tells a
-/// Job that is gone from one that it has not heard of.
-pub(crate) async fn find(context: &Context, owner: Owner<'_>, name: &str) -> kube::Result<Found> {
+/// A Job and its pods, from the API server itself; none: it is behind what it has told us, and says nothing of now. Lists and not
+/// gets: they say how far the API server was, which alone tells a Job that is gone from one that it has not heard of.
+///
+/// Pods of a fence are found by the name of their Job: whoever deletes that may leave them behind, and even without an owner.
+pub(crate) async fn find(context: &Context, owner: Owner<'_>, name: &str) -> kube::Result<Option<Found>> {
     let jobs: Api<Job> = Api::namespaced(context.client.clone(), &context.namespace);
     let (label, value) = owner.label();
     let its_own = ListParams::default().labels(&format!("{label}={value}"));
     let list = jobs.list(&its_own).await?;
-    let version = version(list.metadata.resource_version.as_deref().unwrap_or_default());
-    let Some(job) = list.items.into_iter().find(|job| job.name_any() == name && owner.has(job)) else {
-        return Ok(Found { job: None, pods: Vec::new(), version });
-    };
+    if context.reached.is_beyond(list.metadata.resource_version.as_deref()) {
+        return Ok(None);
+    }
+    let job = list.items.into_iter().find(|job| job.name_any() == name && owner.has(job));
     let pods: Api<Pod> = Api::namespaced(context.client.clone(), &context.namespace);
-    let uid = job.uid().unwrap_or_default();
-    let its = |pod: &Pod| pod.owner_references().iter().any(|owner| owner.uid == uid);
-    let pods = pods.list(&its_own).await?.items.into_iter().filter(its).collect();
-    Ok(Found { job: Some(job), pods, version })
+    let list = pods.list(&its_own).await?;
+    if context.reached.is_beyond(list.metadata.resource_version.as_deref()) {
+        return Ok(None);
+    }
+    let uid = job.as_ref().and_then(ResourceExt::uid);
+    let pods = list.items.into_iter().filter(|pod| owner.made(pod, name, uid.as_deref())).collect();
+    Ok(Some(Found { job, pods }))
+}
+
+/// Tells pods to go that no Job is there for: nobody else may ever do it. One that has no node yet is gone at once.
+pub(crate) async fn end_pods(context: &Context, pods: &[Pod]) {
+    let api: Api<Pod> = Api::namespaced(context.client.clone(), &context.namespace);
+    for pod in pods.iter().filter(|pod| pod.metadata.deletion_timestamp.is_none()) {
+        let exactly = Preconditions { uid: pod.uid(), resource_version: None };
+        let params = DeleteParams { preconditions: Some(exactly), ..DeleteParams::default() };
+        match api.delete(&pod.name_any(), &params).await {
+            Ok(_) => {}
+            Err(why) if gone(&why) || conflict(&why) => {}
+            Err(why) => tracing::info!(
+                pod = pod.name_any(),
+                why = brief(&why),
+                "a pod whose Job is gone was not ended; it is tried again before it matters"
+            ),
+        }
+    }
 }
 
 /// Tells a Job to go, after all that it has made. True: there is none any more.

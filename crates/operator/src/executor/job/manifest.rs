@@ -120,8 +120,8 @@ impl Executor {
             "resources": { "requests": resources.requests, "limits": resources.limits },
             "volumeMounts": one.volume_mounts.iter()
                 .map(|mount| json!({ "name": mount.name, "mountPath": mount.mount_path })).collect::<Vec<_>>(),
-            // What it says at its end is kept for triage.
-            "terminationMessagePolicy": "FallbackToLogsOnError",
+            // What it writes there on purpose is told. Its log is not: nobody could take the secrets out of it (I7).
+            "terminationMessagePolicy": "File",
         });
         for (field, words) in [("command", &one.command), ("args", &one.args)] {
             if !words.is_empty() {
@@ -156,6 +156,9 @@ impl Executor {
             spec["priorityClassName"] = json!(class);
         }
         let whole = JOB_START + target.timeout + GRACE;
+        let deadline = whole.as_millis().div_ceil(1000);
+        // In the pod as well: its kubelet keeps to it even where nobody can reach it any more.
+        spec["activeDeadlineSeconds"] = json!(deadline);
         let job = json!({
             "metadata": {
                 "namespace": self.context.namespace,
@@ -168,7 +171,7 @@ impl Executor {
                 "parallelism": 1,
                 "backoffLimit": 0,
                 "podReplacementPolicy": "Failed",
-                "activeDeadlineSeconds": whole.as_millis().div_ceil(1000),
+                "activeDeadlineSeconds": deadline,
                 "ttlSecondsAfterFinished": owner.kept().as_millis() / 1000,
                 "template": { "metadata": { "labels": marked, "annotations": noted }, "spec": spec },
             },

@@ -28,7 +28,7 @@ use palisade_devices::Failure;
 use palisade_devices::act::{Look, Order, Report, Shown, Task, Verdict};
 
 use self::follow::Made;
-pub(crate) use self::follow::{end, find};
+pub(crate) use self::follow::{end, end_pods, find};
 pub(crate) use self::owner::Owner;
 pub(crate) use self::progress::{Progress, progress};
 
@@ -60,14 +60,15 @@ struct Ended {
 struct Left {
     exit: i32,
     message: String,
-    /// Somebody told it to go: nobody knows what it would have done.
+    /// Somebody told it to go, or its kubelet did away with it: nobody knows what it would have done.
     cut_short: bool,
 }
 
 impl Executor {
     /// Has a Job make the call.
     pub(super) async fn called_by_job(&self, target: &Target, call: &DeviceCall) -> CalledByJob {
-        let refused = |why: String| CalledByJob { said: Err(Failure::Refused(why)), over: true };
+        // Not over: whoever wrote the call down before us may have made the Job.
+        let refused = |why: String| CalledByJob { said: Err(Failure::Refused(why)), over: false };
         let job = match &target.mechanism {
             Mechanism::Agent(agent) => match task(call) {
                 Some(task) => self.of_order(&order(agent, task, target), target, self.by_fence()),
@@ -213,6 +214,8 @@ fn of_agent(left: &Left) -> Result<String, Failure> {
 fn of_users_pod(left: &Left) -> Result<String, Failure> {
     let words = if left.message.is_empty() { String::new() } else { format!("; {}", left.message.trim()) };
     match left.exit {
+        // Most programs end well when they are told to end.
+        0 if left.cut_short => Err(Failure::Unknown(format!("its pod was told to go before it was done{words}"))),
         0 => Ok(words),
         code => Err(Failure::Unknown(format!("its pod ended with exit code {code}{words}"))),
     }

@@ -6,6 +6,7 @@
 //! crash has left behind is met by the next check, which ends it. Where no other comes, it goes with its template, or by itself.
 
 use k8s_openapi::api::batch::v1::Job;
+use k8s_openapi::api::core::v1::Pod;
 use kube::ResourceExt;
 use kube::api::PropagationPolicy;
 use palisade_api::names::{GROUP, VERSION, labels};
@@ -17,6 +18,8 @@ use super::follow::Made;
 
 /// The name of every check's Job.
 pub(super) const CHECK: &str = "palisade-device-check";
+/// On every pod of a Job, by the Job controller: the Job's name.
+const JOB_NAME: &str = "batch.kubernetes.io/job-name";
 /// On a check's Job and its pod: that it is one.
 const CHECK_LABEL: &str = "palisade.dev/device-check";
 /// How often a fence's Job is looked at. Nobody waits for a check.
@@ -76,6 +79,16 @@ impl Owner<'_> {
         match self {
             Self::Fence { uid, .. } => job.owner_references().iter().any(|owner| owner.uid == uid.as_str()),
             Self::Check { .. } => job.labels().contains_key(CHECK_LABEL),
+        }
+    }
+
+    /// Whether a pod is of the Job of this name. Of a check's only by its owner: all of them share a name, and nobody waits for one that
+    /// was left behind.
+    pub(super) fn made(self, pod: &Pod, job: &str, uid: Option<&str>) -> bool {
+        let owned = uid.is_some_and(|uid| pod.owner_references().iter().any(|owner| owner.uid == uid));
+        match self {
+            Self::Fence { .. } => owned || pod.labels().get(JOB_NAME).is_some_and(|name| name == job),
+            Self::Check { .. } => owned,
         }
     }
 

@@ -9,8 +9,10 @@ use k8s_openapi::api::core::v1::{ContainerState, Pod};
 /// How far a Job has come.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Progress {
-    /// There is no such Job.
+    /// There is no such Job, and no pod of it that could still do something.
     Gone,
+    /// There is no such Job any more, and a pod of it is left that may act.
+    Orphaned,
     /// None of its pods has a node.
     Unbound {
         /// Why, as far as anybody says.
@@ -36,9 +38,11 @@ pub(crate) enum Progress {
 
 /// Says how far a Job has come.
 pub(crate) fn progress(job: Option<&Job>, pods: &[Pod]) -> Progress {
-    let Some(job) = job else { return Progress::Gone };
     let ends: Vec<Vec<End>> = pods.iter().map(containers).collect();
-    if !pods.is_empty() && ends.iter().all(|pod| !pod.is_empty() && pod.iter().all(End::is_over)) {
+    let over = ends.iter().all(|pod| !pod.is_empty() && pod.iter().all(End::is_over));
+    let Some(job) = job else { return if over { Progress::Gone } else { Progress::Orphaned } };
+    // A kubelet says that its containers have ended, and then how the pod as a whole has: only then it is known how.
+    if !pods.is_empty() && over && pods.iter().all(is_settled) {
         let all = ends.into_iter().flatten().filter_map(End::over);
         let (exit, message) = all.fold((0, String::new()), |known, next| match known {
             (0, text) => {
@@ -64,6 +68,16 @@ pub(crate) fn progress(job: Option<&Job>, pods: &[Pod]) -> Progress {
         _ => None,
     });
     Progress::Starting { why: why.unwrap_or_default() }
+}
+
+fn is_settled(pod: &Pod) -> bool {
+    let phase = pod.status.as_ref().and_then(|status| status.phase.as_deref());
+    matches!(phase, Some("Succeeded" | "Failed"))
+}
+
+/// Whether every container of a pod has ended with exit code 0.
+pub(super) fn ended_well(pod: &Pod) -> bool {
+    containers(pod).iter().all(|end| matches!(end, End::Over(0, _)))
 }
 
 /// Whether the Job makes no more pods.
@@ -160,6 +174,15 @@ mod tests {
     }
 
     #[test]
+    fn a_pod_that_outlives_its_job_may_act_until_its_kubelet_says_that_it_has_ended() {
+        assert_eq!(progress(None, &[pod("", "Pending", &Value::Null)]), Progress::Orphaned);
+        assert_eq!(progress(None, &[pod("n2", "Running", &json!({ "running": {} }))]), Progress::Orphaned);
+        assert_eq!(progress(None, &[pod("n2", "Failed", &Value::Null)]), Progress::Orphaned);
+        let ended = json!({ "terminated": { "exitCode": 0, "message": "m" } });
+        assert_eq!(progress(None, &[pod("n2", "Succeeded", &ended)]), Progress::Gone);
+    }
+
+    #[test]
     fn an_image_that_is_missing_is_named() {
         let state = json!({ "waiting": { "reason": "ErrImageNeverPull", "message": "not present" } });
         assert_eq!(of("n2", "Pending", &state), Progress::Starting { why: "ErrImageNeverPull: not present".into() });
@@ -174,6 +197,13 @@ mod tests {
             pod("n3", "Running", &json!({ "running": {} })),
         ];
         assert_eq!(progress(Some(&job(true)), &one_of_two), Progress::Running);
+    }
+
+    #[test]
+    fn a_pod_whose_containers_have_ended_has_not_ended_before_it_is_said_how() {
+        let state = json!({ "terminated": { "exitCode": 0, "message": "m" } });
+        assert_eq!(of("n2", "Running", &state), Progress::Running);
+        assert!(matches!(of("n2", "Failed", &state), Progress::Ended { exit: 0, .. }));
     }
 
     #[test]

@@ -158,6 +158,11 @@ impl World for Stage {
         self.world.delete(kind, name).await
     }
 
+    async fn delete_alone(&mut self, kind: Kind, name: &str) -> Told {
+        self.aside(format_args!("somebody deletes the {} {name}, and leaves what it has made", kind.words().1))?;
+        self.world.delete_alone(kind, name).await
+    }
+
     async fn forbid_deletion(&mut self, kind: Kind, name: &str, forbidden: bool) -> Told {
         let rule = if forbidden { "forbids" } else { "no longer forbids" };
         self.aside(format_args!("an admission rule {rule} to delete the {} {name}", kind.words().1))?;
