@@ -154,6 +154,7 @@ catalogue! {
     agent::own_pod_that_the_policy_trusts [4 1] "nobody can see what a user's own pod did, and the policy vouches for it"
     agent::own_pod_without_permission [4 1] "nobody can see what a user's own pod did, and nobody vouches for it"
     agent::own_pod_is_trusted_and_the_node_lives [4 1] "the policy vouches for a pod that only says so, while the kubelet answers"
+    agent::own_pod_is_trusted_and_the_bmc_says_on [4 1] "the policy vouches for a pod that only says so, and the BMC knows better"
     agent::own_pod_is_trusted_and_the_node_comes_back [4 1] "a machine is switched on right after a trusted pod switched it off"
     agent::own_pod_is_trusted_and_the_operator_dies [4 1] "the operator dies while a trusted pod is at work"
     agent::both_or_else_power [4 1] "network and disk, or else power"

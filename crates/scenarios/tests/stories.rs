@@ -198,6 +198,7 @@ stories! {
     own_pod_that_the_policy_trusts
     own_pod_without_permission
     own_pod_is_trusted_and_the_node_lives
+    own_pod_is_trusted_and_the_bmc_says_on
     own_pod_is_trusted_and_the_node_comes_back
     own_pod_is_trusted_and_the_operator_dies
     both_or_else_power

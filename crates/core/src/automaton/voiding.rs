@@ -43,10 +43,11 @@ fn end_of(turn: &Turn<'_>, memory: &Memory, proof: &Proof) -> Option<ProofEnd> {
         return Some(ProofEnd::SignOfLife { sign });
     }
     match proof.class() {
-        Class::Power => read_on(turn, memory, proof).then_some(ProofEnd::ReadOn),
+        // A person's word is not read, and behind a pod's there may be a device that knows better.
+        Class::Power | Class::Confirmed => read_on(turn, memory, proof).then_some(ProofEnd::ReadOn),
         Class::Storage | Class::Network => read_on(turn, memory, proof).then_some(ProofEnd::ReadUnfenced),
         Class::Driver => published_again(turn, proof).then_some(ProofEnd::PublishedAgain),
-        Class::Confirmed | Class::Kdump => None,
+        Class::Kdump => None,
     }
 }
 

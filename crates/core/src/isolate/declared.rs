@@ -2,15 +2,16 @@
 //!
 //! Promise (I6): it counts as a person's word and as no more. This very process had the pod called and saw it succeed; and since
 //! then the node was silent in every way that it could speak: its lease for as long as makes it silent, its status and its boot up
-//! to a live read, and its kubelet's port for as long as a device would be read. What cannot be told is not silence.
+//! to a live read, and its kubelet's port for as long as a device would be read. What cannot be told is not silence. And no other
+//! device of the machine's power says that it is on, of those that answer without a Job.
 //! Never: takes up the success of a call that another process made, since nobody watched the node meanwhile; believes a pod
 //! again for a boot that belied one; keeps waiting without an end.
 
-use super::levels::{RunNext, plugs_of, plugs_up_to, read};
+use super::levels::{Plug, RunNext, plugs_of, plugs_up_to, read};
 use crate::fence::{Fence, IsolationKind, Run};
 use crate::ident::MethodName;
 use crate::observe::{Answered, CallId, Memory, NodeLive, NodeSeen, Observations, Vouching};
-use crate::prove::{Class, Judged, LifeSigns, ReadPath, Verified, judge_for, pod_said, sign_of_life};
+use crate::prove::{Class, Judged, LifeSigns, PlugRead, ReadPath, Seen, Verified, judge_for, pod_said, sign_of_life};
 use crate::reason::automaton::{FailReason, WaitReason};
 use crate::settings::{Action, Method, Plan, Settings};
 use crate::time::Tick;
@@ -35,6 +36,24 @@ pub(super) fn still_vouched_for<'a>(fence: &Fence, settings: &'a Settings) -> Op
     let plans = [&settings.isolation, &settings.power_off];
     let mut methods = plans.into_iter().flat_map(|plan| &plan.levels).flat_map(|level| &level.methods);
     methods.find(|method| method.name == *name && vouched_for(method))
+}
+
+/// What is listened to once such a pod has succeeded: the node's kubelet, by its own plugs; and every other device of the machine's
+/// power, whatever step or level it is for. One that is silent says nothing; a look by a Job would take too long.
+pub(super) fn listened_to(method: &Method, settings: &Settings) -> Vec<Plug> {
+    let plans = [&settings.isolation, &settings.power_off];
+    let methods = plans.into_iter().flat_map(|plan| &plan.levels).flat_map(|level| &level.methods);
+    let tells = |other: &&Method| {
+        let answers = matches!(other.path, ReadPath::SameDriver | ReadPath::Independent);
+        other.action == Action::CutOff && other.proves == Some(Class::Power) && answers
+    };
+    let mut plugs = plugs_of(method);
+    for plug in methods.filter(tells).flat_map(plugs_of) {
+        if !plugs.contains(&plug) {
+            plugs.push(plug);
+        }
+    }
+    plugs
 }
 
 /// It is this process that asks for such a pod: from here on it watches the node.
@@ -69,13 +88,16 @@ pub(super) fn heard(
     if let Err(why) = silent_node(method, fence, &answered, seen) {
         return Word::Belied(why);
     }
-    match kubelet(method, &answered, memory) {
+    match heard_of(method, &answered, memory, seen) {
         Some(Judged::Contradicted) => return Word::Belied(FailReason::KubeletAnswers { method: name() }),
         Some(Judged::Off) if stands(run, method, fence, memory, seen).is_some() => return Word::Counts,
         Some(Judged::Off | Judged::NotSteady { .. } | Judged::On | Judged::Unknown) | None => {}
     }
     if now >= answered.at + seen.settings.settle {
-        return Word::Belied(FailReason::NotSilent { method: name() });
+        return Word::Belied(match says_on(memory) {
+            Some(device) => FailReason::DeviceSaysOn { method: name(), device },
+            None => FailReason::NotSilent { method: name() },
+        });
     }
     Word::Open(look_on(plan, run, method, &answered, memory, seen, now))
 }
@@ -94,14 +116,18 @@ fn look_on(
     if !quiet {
         return RunNext::Wait(WaitReason::AwaitingSilence { method: method.name.clone() });
     }
-    if kubelet(method, answered, memory) == Some(Judged::Off) {
+    if heard_of(method, answered, memory, seen) == Some(Judged::Off) {
         return match memory.look(seen, now) {
             Some(look) => RunNext::Do(vec![look], WaitReason::AwaitingNode),
             None => RunNext::Wait(WaitReason::AwaitingNode),
         };
     }
     let (mut plugs, over) = plugs_up_to(plan, run);
-    plugs.extend(plugs_of(method));
+    for plug in listened_to(method, &seen.settings) {
+        if !plugs.contains(&plug) {
+            plugs.push(plug);
+        }
+    }
     read(memory, seen, plugs, over.max(method.stable_off), now)
 }
 
@@ -118,8 +144,8 @@ pub(super) fn stands(
     let node = silent_node(method, fence, answered, seen).ok()?;
     let (series, ..) = memory.last_read.as_ref()?;
     let looked_last = node.read.is_some_and(|read| read.id > *series);
-    let kubelet = kubelet(method, answered, memory)?;
-    let verified = pod_said(method.name.as_str(), looked_last, node.lease_silent, &kubelet)?;
+    let heard = heard_of(method, answered, memory, seen)?;
+    let verified = pod_said(method.name.as_str(), looked_last, node.lease_silent, &heard)?;
     Some((verified, answered.life.clone()))
 }
 
@@ -155,9 +181,16 @@ fn silent_node<'a>(
     Ok(node)
 }
 
-/// What the newest series heard of the kubelet; none if there was none since the pod succeeded.
-fn kubelet(method: &Method, answered: &Answered, memory: &Memory) -> Option<Judged> {
+/// What the newest series heard of the machine; none if there was none since the pod succeeded.
+fn heard_of(method: &Method, answered: &Answered, memory: &Memory, seen: &Observations) -> Option<Judged> {
     let (id, reads, _) = memory.last_read.as_ref()?;
     let ours = *id >= answered.first_read && reads.iter().any(|read| read.method == method.name);
-    ours.then(|| judge_for(Class::Confirmed, reads, &plugs_of(method), method.stable_off))
+    ours.then(|| judge_for(Class::Confirmed, reads, &listened_to(method, &seen.settings), method.stable_off))
+}
+
+/// The device that said on last.
+fn says_on(memory: &Memory) -> Option<MethodName> {
+    let (_, reads, _) = memory.last_read.as_ref()?;
+    let on = |read: &&PlugRead| read.samples.last().is_some_and(|sample| sample.seen == Seen::On);
+    reads.iter().find(on).map(|read| read.method.clone())
 }

@@ -33,7 +33,7 @@ pub(crate) enum RunNext {
     Exhausted(FailReason),
 }
 
-type Plug = (MethodName, Box<str>);
+pub(super) type Plug = (MethodName, Box<str>);
 
 /// So many Jobs may be unfinished at once; the record has room for 32.
 const MOST_JOBS: usize = 24;
@@ -464,7 +464,7 @@ pub(crate) fn read_for(
 }
 
 /// The plugs that have to read off for a proof of this class to stand; `None` if the config no longer knows one of them. Behind a
-/// pod's word there is only a kubelet to be listened for, and behind a person's nothing.
+/// pod's word there is a kubelet to be listened for, and devices that must not say on; behind a person's nothing.
 pub(crate) fn plugs_behind(fence: &Fence, settings: &Settings, class: Class) -> Option<(Vec<Plug>, Span)> {
     let kind = match class {
         Class::Power => IsolationKind::Power,
@@ -472,7 +472,7 @@ pub(crate) fn plugs_behind(fence: &Fence, settings: &Settings, class: Class) -> 
         Class::Network => IsolationKind::Network,
         Class::Confirmed => {
             let method = declared::still_vouched_for(fence, settings)?;
-            return Some((plugs_of(method), method.stable_off));
+            return Some((declared::listened_to(method, settings), method.stable_off));
         }
         Class::Driver | Class::Kdump => return None,
     };

@@ -127,13 +127,16 @@ pub fn judge_for(class: Class, reads: &[PlugRead], wanted: &[(MethodName, Box<st
     }
 }
 
-/// No device is read here, so the kubelet's silence is all that there is to hear: each time, for long enough. A port that refuses
-/// is no silence (a machine answers there), nor is a look that failed on our own side.
+/// No device tells that the machine is off, so the kubelet's silence is all that there is to hear: each time, for long enough. A port
+/// that refuses is no silence (a machine answers there), nor is a look that failed on our own side. A device that says on is believed.
 fn unheard(reads: &[PlugRead], wanted: &[(MethodName, Box<str>)], stable_off: Span) -> Judged {
     let asked = |read: &&PlugRead| wanted.iter().any(|(method, plug)| read.method == *method && read.plug == *plug);
-    let mut samples = reads.iter().filter(asked).flat_map(|read| &read.samples);
-    if samples.any(|sample| sample.kubelet == WitnessWord::Alive) && !planted::is(Bug::BelievesTheDevice) {
+    if reads.iter().filter(asked).flat_map(|read| &read.samples).any(|sample| sample.kubelet == WitnessWord::Alive) && !planted::is(Bug::BelievesTheDevice) {
         return Judged::Contradicted;
+    }
+    let mut last = reads.iter().filter(asked).filter_map(|read| read.samples.last());
+    if last.any(|sample| sample.seen == Seen::On) {
+        return Judged::On;
     }
     worst_of(reads, wanted, stable_off, |sample| sample.kubelet == WitnessWord::Silent)
 }

@@ -81,6 +81,7 @@ reasons! {
         CalledByAnother { method: MethodName } => "{method}: its pod was called by an earlier process, and nobody watched the node meanwhile; that it succeeded does not count",
         ShowsLife { method: MethodName } => "{method}: its pod succeeded, and the node has shown a sign of life since; it does not count",
         NotSilent { method: MethodName } => "{method}: its pod succeeded, and neither the node's lease nor its kubelet could be seen to be silent for long enough; it does not count",
+        DeviceSaysOn { method: MethodName, device: MethodName } => "{method}: its pod succeeded, and {device} says that the machine is on; one of the two is wrong, so it does not count: see what each of them switches",
         BeliedBefore { method: MethodName } => "{method}: its pod succeeded, but somebody vouched for this boot before and the node lived; such a word counts again when the machine has booted anew",
         CannotTellHibernated { method: MethodName } => "{method}: the device cannot tell off from hibernated, and the machine was not seen running before; no proof",
         NotHealthyInTime { waited: Span } => "the node was not healthy {waited} after the power step",

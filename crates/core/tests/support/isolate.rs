@@ -44,6 +44,7 @@ pub fn rooms() -> Vec<Room> {
                 "CalledByAnother",
                 "ShowsLife",
                 "NotSilent",
+                "DeviceSaysOn",
                 "BeliedBefore",
                 "KubeletAnswers",
                 "CallUnknown",

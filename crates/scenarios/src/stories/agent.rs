@@ -7,7 +7,7 @@ use palisade_api::names::labels;
 use serde_json::{Value, json};
 
 use super::{clean, database, expect, moved, moved_and_clean, nothing_released};
-use crate::world::{Agent, Kind, Link, Look, Power, Told, World};
+use crate::world::{Agent, Bmc, Kind, Link, Look, Power, Told, World};
 
 /// A template that calls a fence agent for the node's BMC. The machines of stories cannot keep their memory through an off.
 fn agent_template(world: &impl World, name: &str, read_back: Option<&str>) -> Value {
@@ -471,6 +471,27 @@ pub async fn own_pod_is_trusted_and_the_node_lives(world: &mut impl World) -> To
     clean(world, &home, 900).await?;
     expect(world.uid_of("db-0") == uid && world.node_of("db-0") == home, "it never left")?;
     super::one_writer(world).await
+}
+
+/// The BMC refuses to switch off, and the next level is a pod for which the policy vouches, and which does nothing. The node is silent in
+/// every way, but its BMC says that it is on: nothing is released. When the BMC is mended, the database moves.
+pub async fn own_pod_is_trusted_and_the_bmc_says_on(world: &mut impl World) -> Told {
+    by_word(world, &["true"]).await?;
+    vouch(world, &["mine"]).await?;
+    levels(world, &[&["bmc"], &["mine"]]).await?;
+    let home = database(world).await?;
+    world.bmc(&home, Bmc::Refuses).await?;
+    lose_the_network(world, &home).await?;
+    let heard = |world: &dyn Look| {
+        let fence = world.get(Kind::Fence, &home).unwrap_or_default();
+        fence["status"]["message"].as_str().is_some_and(|said| said.contains("bmc says that the machine is on"))
+    };
+    world.run_until(400, "the fence says that the BMC says on", heard).await?;
+    nothing_released(world, 200).await?;
+    world.bmc(&home, Bmc::Honest).await?;
+    moved(world, &home, 900).await?;
+    give_it_back(world, &home).await?;
+    clean(world, &home, 900).await.map(drop)
 }
 
 /// A trusted pod has switched the machine off, and somebody switches it on again at once, while its database is being released.
