@@ -1,4 +1,5 @@
-//! Agents: seeds whose machines are switched by a fence agent, in Jobs, and what goes wrong with agents and Jobs.
+//! Agents: seeds whose machines are switched by a fence agent or by a user's own pod, in Jobs, and what goes wrong with these and
+//! their Jobs.
 //!
 //! They are dealt by dice of their own: whoever has none of them sees the same run as without this file.
 
@@ -13,6 +14,7 @@ use serde_json::{Value, json};
 
 use crate::acts::Act;
 use crate::faults::Fault;
+use crate::people::edit_policy;
 use crate::plan::{Plan, QUIET, When, pick};
 
 /// By what the machines of a run are switched off.
@@ -27,6 +29,8 @@ pub enum By {
     Agent,
     /// An agent, or else the driver.
     AgentOrDriver,
+    /// A user's own pod that nobody reads back, and for which the policy vouches. It does what it says.
+    Word,
 }
 
 impl By {
@@ -35,20 +39,18 @@ impl By {
 
 /// So many seeds out of a hundred have agents.
 const SHARE: u64 = 20;
+/// So many of the others have machines that are switched by a pod's word.
+const BY_WORD: u64 = 5;
 
 /// Deals the agents of a seed, and what goes wrong with them.
 pub(crate) fn deal(plan: &mut Plan, seed: u64) {
     let mut dice = Dice::new(seed, "agents");
     if dice.below(100) >= SHARE {
+        deal_word(plan, &mut Dice::new(seed, "word"));
         return;
     }
     plan.by = pick(&mut dice, &By::AGENTS);
-    // Around the first thing that goes wrong, so that somebody needs an agent meanwhile.
-    let first = plan.faults.iter().filter_map(|(when, _)| match when {
-        When::At(at) => Some(*at),
-        When::AfterAct(_) | When::AfterThe(..) => None,
-    });
-    let Some(first) = first.min() else { return };
+    let Some(first) = first_fault(plan) else { return };
     for _ in 0..dice.below(3) {
         let behaves = behaviour(&mut dice, plan.by);
         let from = if dice.below(2) == 0 {
@@ -60,6 +62,30 @@ pub(crate) fn deal(plan: &mut Plan, seed: u64) {
         plan.faults.push((from, Fault::Agents(behaves)));
         plan.faults.push((When::At(until), Fault::Agents(Agent::Honest)));
     }
+    lose_jobs(plan, &mut dice, first);
+}
+
+/// Nobody can tell off from hibernated by a word.
+fn deal_word(plan: &mut Plan, dice: &mut Dice) {
+    if plan.hibernates || dice.below(100) >= BY_WORD {
+        return;
+    }
+    plan.by = By::Word;
+    if let Some(first) = first_fault(plan) {
+        lose_jobs(plan, dice, first);
+    }
+}
+
+/// When the first thing goes wrong: around that somebody needs an agent.
+fn first_fault(plan: &Plan) -> Option<Duration> {
+    let times = plan.faults.iter().filter_map(|(when, _)| match when {
+        When::At(at) => Some(*at),
+        When::AfterAct(_) | When::AfterThe(..) => None,
+    });
+    times.min()
+}
+
+fn lose_jobs(plan: &mut Plan, dice: &mut Dice, first: Duration) {
     if dice.below(4) == 0 {
         let when = if dice.below(2) == 0 {
             When::AfterThe(Act::Job, 1 + dice.below(3))
@@ -91,6 +117,7 @@ pub(crate) fn configure(cluster: &Cluster, plan: &Plan) {
         By::Driver => return,
         By::AgentReadBack | By::Agent => &["agent"],
         By::AgentOrDriver => &["agent", "bmc"],
+        By::Word => return configure_word(cluster),
     };
     let (template, config) = (kind(cluster, "FenceTemplate"), kind(cluster, "FenceConfig"));
     let (Some(template), Some(config)) = (template, config) else { return };
@@ -116,6 +143,32 @@ pub(crate) fn configure(cluster: &Cluster, plan: &Plan) {
     let patch = Patch::Merge(json!({ "spec": { "powerManagement": { "levels": levels } } }));
     if let Err(why) = cluster.api().patch(&Key::cluster(config, "bare-metal"), Part::Main, &patch) {
         eprintln!("the levels of the agent were refused: {why:?}");
+    }
+}
+
+/// A pod that switches off, the policy's word for it, and the way back.
+fn configure_word(cluster: &Cluster) {
+    let (template, config) = (kind(cluster, "FenceTemplate"), kind(cluster, "FenceConfig"));
+    let (Some(template), Some(config)) = (template, config) else { return };
+    let container = json!({ "name": "mine", "image": "example.com/mine:1", "command": ["switch", "off"] });
+    let mine = json!({
+        "apiVersion": format!("{}/{}", names::GROUP, names::VERSION), "kind": "FenceTemplate",
+        "metadata": { "name": "mine" },
+        "spec": {
+            "podTemplate": { "spec": { "containers": [container] } },
+            "proves": { "class": "Power", "withoutReadBack": true },
+        },
+    });
+    if let Err(why) = cluster.create(template, mine) {
+        eprintln!("the template of the pod was refused: {why:?}");
+    }
+    edit_policy(cluster, &json!({ "spec": { "declaredPower": ["mine"] } }));
+    let off = json!({ "name": "mine", "template": "mine" });
+    let on = json!({ "name": "back", "template": "bmc", "action": "SwitchOn" });
+    let levels = json!([{ "name": "by-word", "methods": [off, on] }]);
+    let patch = Patch::Merge(json!({ "spec": { "powerManagement": { "levels": levels } } }));
+    if let Err(why) = cluster.api().patch(&Key::cluster(config, "bare-metal"), Part::Main, &patch) {
+        eprintln!("the levels of the pod were refused: {why:?}");
     }
 }
 
