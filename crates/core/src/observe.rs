@@ -441,6 +441,11 @@ impl Memory {
         self.reading.is_some_and(|(_, asked)| now <= asked + seen.settings.settle)
     }
 
+    /// All that the last decision asked for was done, or was not: a live read of the Node that did not come back by now will not come.
+    pub fn effects_ended(&mut self) {
+        self.looking = None;
+    }
+
     /// Takes the next number of a read.
     pub(crate) fn next_read(&mut self) -> ReadId {
         let id = self.next_read;

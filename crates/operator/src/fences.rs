@@ -325,6 +325,7 @@ impl Live {
     pub(crate) fn done(&mut self, outcomes: Vec<Outcome>, now: Tick) -> Result<bool, durable::Unreadable> {
         self.busy = false;
         self.nudge();
+        self.state.memory.effects_ended();
         for outcome in outcomes {
             decided::came(&self.state.fence.node, &outcome);
             match outcome {

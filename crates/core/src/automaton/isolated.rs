@@ -65,6 +65,11 @@ fn after_lost_proof(turn: &Turn<'_>, node: &NodeLive) -> Option<Next> {
             if !turn.live(node) {
                 return Some(Next::Look);
             }
+            // A machine that boots renews its lease before it posts which boot it is.
+            let other_boot = fence.target.as_ref().zip(node.boot()).is_some_and(|(target, boot)| target.boot != *boot);
+            if other_boot && matches!(end, ProofEnd::SignOfLife { .. } | ProofEnd::ReadOn) {
+                return Some(Next::Record(go(fence, Phase::Returning), MoveReason::BootedAnew));
+            }
             isolate_again(turn, node)
         }
         ProofEnd::SignOfLife { .. }

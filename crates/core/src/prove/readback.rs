@@ -131,7 +131,9 @@ pub fn judge_for(class: Class, reads: &[PlugRead], wanted: &[(MethodName, Box<st
 /// that refuses is no silence (a machine answers there), nor is a look that failed on our own side. A device that says on is believed.
 fn unheard(reads: &[PlugRead], wanted: &[(MethodName, Box<str>)], stable_off: Span) -> Judged {
     let asked = |read: &&PlugRead| wanted.iter().any(|(method, plug)| read.method == *method && read.plug == *plug);
-    if reads.iter().filter(asked).flat_map(|read| &read.samples).any(|sample| sample.kubelet == WitnessWord::Alive) && !planted::is(Bug::BelievesTheDevice) {
+    if reads.iter().filter(asked).flat_map(|read| &read.samples).any(|sample| sample.kubelet == WitnessWord::Alive)
+        && !planted::is(Bug::BelievesTheDevice)
+    {
         return Judged::Contradicted;
     }
     let mut last = reads.iter().filter(asked).filter_map(|read| read.samples.last());

@@ -159,6 +159,7 @@ impl World {
                 self.seen.calls.clear();
                 self.seen.reads.clear();
             }
+            "look-lost" => self.memory.effects_ended(),
             "now" => {
                 let at: Span = parse(fact, "the time")?;
                 self.now = Tick::START + at;
