@@ -42,6 +42,9 @@ const SHARE: u64 = 20;
 /// So many of the others have machines that are switched by a pod's word.
 const BY_WORD: u64 = 5;
 
+/// The template of the pod for which the policy vouches.
+pub(crate) const MINE: &str = "mine";
+
 /// Deals the agents of a seed, and what goes wrong with them.
 pub(crate) fn deal(plan: &mut Plan, seed: u64) {
     let mut dice = Dice::new(seed, "agents");
@@ -150,10 +153,10 @@ pub(crate) fn configure(cluster: &Cluster, plan: &Plan) {
 fn configure_word(cluster: &Cluster) {
     let (template, config) = (kind(cluster, "FenceTemplate"), kind(cluster, "FenceConfig"));
     let (Some(template), Some(config)) = (template, config) else { return };
-    let container = json!({ "name": "mine", "image": "example.com/mine:1", "command": ["switch", "off"] });
+    let container = json!({ "name": MINE, "image": "example.com/mine:1", "command": ["switch", "off"] });
     let mine = json!({
         "apiVersion": format!("{}/{}", names::GROUP, names::VERSION), "kind": "FenceTemplate",
-        "metadata": { "name": "mine" },
+        "metadata": { "name": MINE },
         "spec": {
             "podTemplate": { "spec": { "containers": [container] } },
             "proves": { "class": "Power", "withoutReadBack": true },
@@ -162,8 +165,8 @@ fn configure_word(cluster: &Cluster) {
     if let Err(why) = cluster.create(template, mine) {
         eprintln!("the template of the pod was refused: {why:?}");
     }
-    edit_policy(cluster, &json!({ "spec": { "declaredPower": ["mine"] } }));
-    let off = json!({ "name": "mine", "template": "mine" });
+    edit_policy(cluster, &json!({ "spec": { "declaredPower": [MINE] } }));
+    let off = json!({ "name": MINE, "template": MINE });
     let on = json!({ "name": "back", "template": "bmc", "action": "SwitchOn" });
     let levels = json!([{ "name": "by-word", "methods": [off, on] }]);
     let patch = Patch::Merge(json!({ "spec": { "powerManagement": { "levels": levels } } }));

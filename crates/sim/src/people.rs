@@ -5,6 +5,7 @@ use palisade_cluster::Cluster;
 use palisade_cluster::api::{Api, DeleteOptions, Key, Kind, Part, Patch, metadata};
 use serde_json::{Value, json};
 
+use crate::agents::{self, By};
 use crate::faults::{Asked, Marked};
 use crate::plan::Plan;
 
@@ -127,11 +128,14 @@ pub(crate) fn let_pods_go(api: &Api) {
 pub(crate) fn policy_again(cluster: &Cluster, plan: &Plan) {
     delete(cluster, "FencePolicy", names::POLICY_NAME);
     if let Some(kind) = cluster.api().kind(names::GROUP, "FencePolicy") {
-        let policy = json!({
+        let mut policy = json!({
             "apiVersion": format!("{}/{}", names::GROUP, names::VERSION), "kind": "FencePolicy",
             "metadata": { "name": names::POLICY_NAME },
             "spec": { "budget": { "maxConcurrent": plan.budget } },
         });
+        if plan.by == By::Word {
+            policy["spec"]["declaredPower"] = json!([agents::MINE]);
+        }
         let _ = cluster.create(kind, policy);
     }
 }

@@ -52,8 +52,9 @@ pub async fn pods_that_share_a_claim_go_together(world: &mut impl World) -> Told
     world.power_off("n1").await?;
     // Where the two new ones go is up to the scheduler; on two nodes, one of them waits for the volume.
     let both = |world: &dyn Look| running(world, "pair") >= 1 && of_set(world, "pair", "n1") == 0;
-    world.run_until(180, "both have left, and the volume is in use elsewhere", both).await?;
-    expect(world.writers_of("shared").len() == 1, "one node has the volume")?;
+    world.run_until(180, "both have left, and one runs elsewhere", both).await?;
+    // A pod is called Running before it has written its first line.
+    world.run_until(30, "one node has the volume", |world| world.writers_of("shared").len() == 1).await?;
     clean(world, "n1", 600).await?;
     Ok(())
 }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use palisade_api::NodeFence;
 use palisade_api::fence::{IsolationKind, IsolationState, NodeFenceStatus};
-use palisade_api::names::taints;
+use palisade_api::names::{labels, taints};
 use palisade_cluster::api::{Change, Kind, metadata};
 use palisade_cluster::machines::machine::Switch;
 use palisade_cluster::truth::{Event, What};
@@ -35,6 +35,20 @@ pub(super) fn event(seen: &mut Seen, event: &Event) {
     if !on_record && !on_late && !seen.may_be_late() {
         seen.broken(format!("I5: the BMC of {node} was told {:?}, and no record intends it", command.switch));
     }
+}
+
+/// Whether this is a pod that calls a device for a fence that has the call on record, or one that only looks: of what changes nothing,
+/// there is no record.
+pub(super) fn is_pod_of_a_call(seen: &Seen, change: &Change) -> bool {
+    let pod = change.old.as_ref().or(change.new.as_ref()).filter(|_| change.key.kind == Kind::POD);
+    let label = |name: &str| pod?.pointer("/metadata/labels")?.get(name)?.as_str();
+    let (Some(fence), Some(job)) = (label(labels::FENCE_UID), label("batch.kubernetes.io/job-name")) else {
+        return false;
+    };
+    let its = |known: &&NodeFence| known.metadata.uid.as_deref() == Some(fence);
+    let status = seen.fences.values().find(its).and_then(|fence| fence.status.as_ref());
+    let looks = job.starts_with(&format!("palisade-{fence}-look-"));
+    looks || status.is_some_and(|status| status.jobs.iter().any(|known| known == job))
 }
 
 pub(super) fn write(seen: &mut Seen, change: &Change) {

@@ -174,7 +174,8 @@ impl Oracle {
                 Kind::POD => order::mark(seen, store, change, world),
                 _ => {}
             }
-            if ours {
+            // A pod that calls a device is ours, and holds nothing.
+            if ours && !intent_first::is_pod_of_a_call(seen, change) {
                 match change.key.kind {
                     Kind::POD => order::release(seen, store, change, world),
                     Kind::NODE => order::out_of_service(seen, store, change),

@@ -209,7 +209,8 @@ pub(crate) async fn find(context: &Context, owner: Owner<'_>, name: &str) -> kub
 pub(crate) async fn end_pods(context: &Context, pods: &[Pod]) {
     let api: Api<Pod> = Api::namespaced(context.client.clone(), &context.namespace);
     for pod in pods.iter().filter(|pod| pod.metadata.deletion_timestamp.is_none()) {
-        let exactly = Preconditions { uid: pod.uid(), resource_version: None };
+        // One that has changed since may have ended; it is looked at again.
+        let exactly = Preconditions { uid: pod.uid(), resource_version: pod.resource_version() };
         let params = DeleteParams { preconditions: Some(exactly), ..DeleteParams::default() };
         match api.delete(&pod.name_any(), &params).await {
             Ok(_) => {}
