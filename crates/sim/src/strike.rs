@@ -230,6 +230,7 @@ impl Scene<'_> {
     /// Everything works again.
     pub(crate) fn mend(&mut self) {
         self.wire.mend();
+        self.oracle.mended(self.world.cluster.elapsed());
         for (_, name) in std::mem::take(&mut self.frozen) {
             self.world.thaw(&name);
         }

@@ -67,7 +67,7 @@ pub(super) fn at_the_end(seen: &mut Seen, cluster: &Cluster, fences: Option<Kind
     };
     let mut held = BTreeSet::new();
     for fence in fences.map(|kind| cluster.api().list(kind)).unwrap_or_default() {
-        if seen.for_people.contains(metadata::name(&fence)) {
+        if seen.for_people.contains(metadata::name(&fence)) || waits_for_people(seen, cluster, &fence) {
             held.insert(metadata::name(&fence).to_owned());
             continue;
         }
@@ -156,6 +156,16 @@ pub(super) fn at_the_end(seen: &mut Seen, cluster: &Cluster, fences: Option<Kind
             seen.broken(format!("I8: {} is {phase}", metadata::name(pod)));
         }
     }
+}
+
+/// Whether a call of this fence may still be made by a pod on a node that is left to people: while nobody knows, nothing is sent that it
+/// could cross.
+fn waits_for_people(seen: &Seen, cluster: &Cluster, fence: &Value) -> bool {
+    let over =
+        |pod: &Object| matches!(pod.pointer("/status/phase").and_then(Value::as_str), Some("Succeeded" | "Failed"));
+    let node = |pod: &Object| pod.pointer("/spec/nodeName").and_then(Value::as_str).unwrap_or_default().to_owned();
+    let its = |pod: &Object| metadata::label(pod, labels::FENCE_UID) == Some(metadata::uid(fence));
+    cluster.api().list(Kind::POD).iter().any(|pod| its(pod) && !over(pod) && seen.for_people.contains(&node(pod)))
 }
 
 /// A fence takes its Jobs with it; one that people have to end keeps them as long.

@@ -137,6 +137,12 @@ impl Oracle {
         seen.saw_again = seen.saw_again.max(Some(until));
     }
 
+    /// Everything was mended: whoever was to be blind for longer sees again.
+    pub(crate) fn mended(&self, now: Duration) {
+        let mut seen = self.lock();
+        seen.saw_again = seen.saw_again.map(|until| until.min(now));
+    }
+
     /// An operator sends a request.
     pub(crate) fn call(&self, call: &Call) {
         exact_target::call(&mut self.lock(), call);

@@ -22,7 +22,7 @@ pub(super) struct Marks(BTreeMap<String, Mark>);
 
 struct Mark {
     at: Duration,
-    /// The pods of that time; whoever was bound to the node later is held by the attachment.
+    /// The pods of its node then; whoever was bound to the node later, by a scheduler that saw no taint, is held by the attachment.
     pods: BTreeSet<String>,
 }
 
@@ -38,7 +38,8 @@ pub(super) fn mark(seen: &mut Seen, store: &Store, change: &Change, world: &Worl
     if metadata::is_deleting(old) || !metadata::is_deleting(new) {
         return;
     }
-    let pods = store.list(Kind::POD).map(|(_, pod)| metadata::uid(pod).to_owned()).collect();
+    let beside = store.list(Kind::POD).map(|(_, pod)| pod).filter(|pod| node_of(pod) == node_of(old));
+    let pods = beside.map(|pod| metadata::uid(pod).to_owned()).collect();
     seen.marks.0.insert(metadata::uid(old).to_owned(), Mark { at: world.now, pods });
 }
 

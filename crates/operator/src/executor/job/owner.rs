@@ -25,9 +25,9 @@ const CHECK_LABEL: &str = "palisade.dev/device-check";
 /// How often a fence's Job is looked at. Nobody waits for a check.
 const LOOK: Span = Span::millis(500);
 const LOOK_AT_CHECK: Span = Span::secs(2);
-/// How long a Job that has ended stays if nobody takes it away. A fence takes its Jobs with it: this is for fences that stay. What a
-/// check said is read within seconds, or never.
-const KEPT: Span = Span::mins(60);
+/// How long a Job that has ended stays if nobody takes it away. A fence takes its Jobs with it: this is for fences that fail again and
+/// again, several Jobs a minute, and what each said stays in `status.actions`. What a check said is read within seconds, or never.
+const KEPT: Span = Span::mins(10);
 const KEPT_OF_CHECK: Span = Span::mins(1);
 
 /// Whose a Job is.
