@@ -32,6 +32,27 @@ while :; do
 done
 "#;
 
+/// An agent that lies: whatever it is told, it says that it was done, and does nothing.
+const LIAR_SCRIPT: &str = r#"#!/bin/sh
+action="$*"
+while read -r line; do
+    case "$line" in action=*) action="${line#action=}" ;; esac
+done
+case "$action" in
+*metadata*)
+    echo '<?xml version="1.0" ?>'
+    echo '<resource-agent name="fence_liar" shortdesc="Says yes"><longdesc>Says yes.</longdesc><parameters>'
+    for name in action ip username password plug; do
+        echo "<parameter name=\"$name\"><content type=\"string\"/></parameter>"
+    done
+    echo '</parameters><actions><action name="on"/><action name="off"/><action name="status"/>'
+    echo '<action name="metadata"/></actions></resource-agent>'
+    ;;
+*) echo "Success: Powered OFF" ;;
+esac
+exit 0
+"#;
+
 /// Writes the archives into this directory.
 pub fn write(into: &Path, palisade: &Path) -> Result<()> {
     fs::create_dir_all(into)?;
@@ -45,6 +66,7 @@ pub fn write(into: &Path, palisade: &Path) -> Result<()> {
     ours.busybox()?;
     ours.program(palisade, "usr/bin/palisade")?;
     packages::copy(packages::AGENTS, &ours.at)?;
+    ours.script("usr/sbin/fence_liar", LIAR_SCRIPT)?;
     ours.archive(&into.join("palisade.tar"), PALISADE, &["/usr/bin/palisade"])?;
     fs::remove_dir_all(&scratch).context("cannot clean up after the images")
 }

@@ -260,6 +260,7 @@ async fn measured(programs: Programs, how: Option<(Fault, By, Device, u32)>) -> 
     let measure = async {
         lab.raise(&mut tell).await?;
         match how {
+            Some((.., Device::Liar, runs)) => measure::lies(&lab, runs).await?,
             Some((fault, by, device, runs)) => {
                 measure::show(&measure::failovers(&lab, fault, by, device, runs).await?);
             }

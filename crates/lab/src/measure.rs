@@ -5,7 +5,7 @@ use std::time::Duration;
 use anyhow::{Result, anyhow, bail};
 use palisade_scenarios::failover::{Split, failover, table};
 use palisade_scenarios::look::Look;
-use palisade_scenarios::stories::{FIRST, database, database_alone, things};
+use palisade_scenarios::stories::{DATA, FIRST, database, database_alone, things};
 use palisade_scenarios::world::{Kind, Link, Told, World};
 use serde_json::json;
 
@@ -15,6 +15,9 @@ use crate::world::LabWorld;
 
 /// Longer than the five minutes after which Kubernetes evicts, and than everything that follows from it by itself.
 const ALONE: u64 = 480;
+
+/// For how many seconds a node is watched on after its agent's lie was found out.
+const WATCHED: u64 = 40;
 
 /// How a node fails.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -45,6 +48,9 @@ pub enum Device {
     Agent,
     /// `fence_ipmilan` in a Job, read back by itself.
     AgentAlone,
+    /// An agent in a Job that says yes to everything and does nothing, read back by itself. It is no failover that is measured, but
+    /// that there is none.
+    Liar,
 }
 
 impl Device {
@@ -63,6 +69,10 @@ impl Device {
             "agent": { "name": "fence_ipmilan" }, "parameters": { "lanplus": "1", "cipher": "3" }, "secretRef": login,
             "timeout": "40s", "proves": { "class": "Power", "hibernation": "Impossible" },
         });
+        if self == Self::Liar {
+            spec["agent"] = json!({ "name": "fence_liar" });
+            spec["parameters"] = json!({});
+        }
         if self == Self::Agent {
             spec["readBack"] = json!({ "template": "ipmi" });
         }
@@ -105,6 +115,38 @@ pub async fn failovers(lab: &Lab, fault: Fault, by: By, device: Device, runs: u3
         splits.push(split);
     }
     Ok(splits)
+}
+
+/// Has an agent that lies switch off a node that is cut off and goes on writing, so many times: its lie is found out, nothing moves, and
+/// nobody writes beside the node.
+pub async fn lies(lab: &Lab, runs: u32) -> Result<()> {
+    let mut world = LabWorld::over(lab).await?;
+    let mut seconds = 0;
+    for run in 1..=runs {
+        let bites = world.two_writers().len();
+        world.fresh(FIRST).await?;
+        Device::Liar.configure(&mut world).await.map_err(told)?;
+        let home = database(&mut world).await.map_err(told)?;
+        let uid = world.uid_of("db-0");
+        world.cut(&home, Link::Api).await.map_err(told)?;
+        world.cut(&home, Link::Peers).await.map_err(told)?;
+        let found_out = |world: &dyn Look| {
+            let fence = world.get(Kind::Fence, &home).unwrap_or_default();
+            // Whoever says on in one breath with the success, or cannot say how it stands.
+            let reason = fence["status"]["reason"].as_str().unwrap_or_default().to_owned();
+            ["MethodRetried", "StepRetried", "StillOn", "PowerUnknown", "CallUnknown"].contains(&reason.as_str())
+        };
+        let after = world.run_until(180, "the agent's lie is found out", found_out).await.map_err(told)?;
+        let writes = |world: &dyn Look| {
+            world.uid_of("db-0") == uid && world.node_of("db-0") == home && world.writers_of(DATA) == [home.clone()]
+        };
+        world.hold_for(WATCHED, "the old node alone writes", writes).await.map_err(told)?;
+        let doubled = world.two_writers().len() - bites;
+        seconds += doubled;
+        println!("run {run} of {runs}: found out after {} s, {doubled} times two writers", after.as_secs());
+    }
+    println!("\nan agent that lies, {runs} runs: {seconds} times two writers");
+    if seconds == 0 { Ok(()) } else { bail!("two writers") }
 }
 
 /// The same failure with nobody but Kubernetes there: says what became of the pod.
