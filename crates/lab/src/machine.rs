@@ -13,6 +13,7 @@ use serde_json::json;
 
 use crate::daemon::{self, Daemon, Process};
 use crate::kubernetes::Kubernetes;
+use crate::network;
 use crate::papers::{Papers, random_uuid};
 use crate::run::Run;
 
@@ -85,6 +86,7 @@ impl Machine {
         if self.is_on() {
             return Ok(());
         }
+        network::lighten(self.run, &self.name)?;
         let (dir, papers) = (self.dir(), Papers::of(self.run));
         fs::write(dir.join("boot-id"), random_uuid()?)?;
         let boots = self.boots() + 1;
@@ -110,6 +112,8 @@ impl Machine {
     /// Switches it off: everything in it is gone when this returns.
     pub fn off(&self) -> Result<()> {
         let Some(outer) = self.daemon().process() else { return Ok(()) };
+        // First, so that nobody says goodbye.
+        let dark = network::darken(self.run, &self.name);
         // The inner one is the machine; the outer one only waits for it.
         let inner = outer.children();
         for process in &inner {
@@ -120,7 +124,7 @@ impl Machine {
         for process in daemon::marked(&self.run.mark(&self.name)) {
             process.kill()?;
         }
-        Ok(())
+        dark
     }
 
     /// How many times it has been switched on.

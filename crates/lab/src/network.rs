@@ -10,6 +10,9 @@ use crate::control_plane::API_PORT;
 use crate::run::Run;
 use crate::tool::{call, line};
 
+/// The rules of a machine that has no power.
+const NO_POWER: &str = "no_power";
+
 /// What a machine is connected to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Link {
@@ -79,6 +82,19 @@ pub fn heal(run: Run, machine: &str, link: Link) -> Result<()> {
     // Made first, so that there is one to take away.
     let table = table(link);
     nft(run, machine, &format!("table inet {table} {{}}; delete table inet {table}"))
+}
+
+/// A machine without power answers nobody, where its kernel, which is ours, would refuse in its name.
+pub fn darken(run: Run, machine: &str) -> Result<()> {
+    let drops = ["input", "output", "forward"]
+        .map(|hook| format!("chain {hook}_ {{ type filter hook {hook} priority -310; drop; }}"));
+    let anew = format!("table inet {NO_POWER} {{}}; delete table inet {NO_POWER}");
+    nft(run, machine, &format!("{anew}; table inet {NO_POWER} {{\n{}\n}}", drops.join("\n")))
+}
+
+/// With power it does again, as far as its links go.
+pub fn lighten(run: Run, machine: &str) -> Result<()> {
+    nft(run, machine, &format!("table inet {NO_POWER} {{}}; delete table inet {NO_POWER}"))
 }
 
 /// Takes the cable out, or puts it back.
