@@ -2,6 +2,7 @@
 //!
 //! Each of these panics where a promise of its room does not hold.
 
+pub use crate::agent::fuzz::{agent_metadata, agent_report, agent_words};
 pub use crate::ipmi::fuzz::{ipmi_fru, ipmi_message, ipmi_packet};
 pub use crate::redfish::fuzz::{redfish_message, redfish_session, redfish_system};
 

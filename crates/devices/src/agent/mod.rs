@@ -16,6 +16,7 @@
 //! | `power` | off, on and status |
 
 mod forbidden;
+pub(crate) mod fuzz;
 mod metadata;
 mod parameters;
 mod power;
