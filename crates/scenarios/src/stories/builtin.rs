@@ -28,18 +28,21 @@ fn cordoned(world: &dyn Look, node: &str) -> bool {
     world.get(Kind::Node, node).unwrap_or_default()["spec"]["unschedulable"] == true
 }
 
-/// An admin takes a healthy node out: it is cordoned and drained first, so the database ends as it wants to and starts elsewhere;
-/// then the machine is switched off and on, and comes back without a cordon. While a method runs, the Node says since when.
+/// An admin takes a healthy node out: it is cordoned and drained first, so the database ends as it wants to and another one starts
+/// (elsewhere, unless the machine is back before anybody has made it); then the machine is switched off and on, and comes back without
+/// a cordon. While a method runs, the Node says since when.
 pub async fn drained_before_it_is_switched_off(world: &mut impl World) -> Told {
     let home = database(world).await?;
     for builtin in ["cordon", "drain"] {
         world.create(Kind::Template, template(builtin)).await?;
     }
     isolate_by(world, &["cordon", "drain"]).await?;
+    let uid = world.uid_of("db-0");
     world.create(Kind::Request, things::request("please", &home, "PowerStep")).await?;
     let seen = |world: &dyn Look| cordoned(world, &home) && noted(world, &home);
     world.run_until(60, "the node is cordoned, and says that it is being remedied", seen).await?;
-    moved(world, &home, 120).await?;
+    let another = |world: &dyn Look| world.uid_of("db-0") != uid && world.is_ready("db-0");
+    world.run_until(120, "another db-0 is ready", another).await?;
     clean(world, &home, 900).await?;
     expect(!cordoned(world, &home), "our own cordon is lifted")?;
     expect(!noted(world, &home), "the Node says nothing of a remedy any more")?;
