@@ -103,7 +103,9 @@ impl Process {
         let (_, rest) = stat.rsplit_once(')')?;
         let fields: Vec<&str> = rest.split_whitespace().collect();
         // Field 3 is the state, field 22 the time of its start.
-        if fields.first() == Some(&"Z") {
+        // Its first thread may be gone while others still hold its sockets.
+        let threads = || fs::read_dir(format!("/proc/{pid}/task")).map_or(0, Iterator::count);
+        if fields.first() == Some(&"Z") && threads() <= 1 {
             return None;
         }
         Some(Self { pid, started: fields.get(19)?.parse().ok()? })
