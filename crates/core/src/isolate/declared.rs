@@ -47,8 +47,12 @@ pub(super) fn listened_to(method: &Method, settings: &Settings) -> Vec<Plug> {
         let answers = matches!(other.path, ReadPath::SameDriver | ReadPath::Independent);
         other.action == Action::CutOff && other.proves == Some(Class::Power) && answers
     };
-    let mut plugs = plugs_of(method);
-    for plug in methods.filter(tells).flat_map(plugs_of) {
+    with(plugs_of(method), methods.filter(tells).flat_map(plugs_of))
+}
+
+/// These plugs, and those of the others that are not among them.
+fn with(mut plugs: Vec<Plug>, others: impl IntoIterator<Item = Plug>) -> Vec<Plug> {
+    for plug in others {
         if !plugs.contains(&plug) {
             plugs.push(plug);
         }
@@ -122,12 +126,8 @@ fn look_on(
             None => RunNext::Wait(WaitReason::AwaitingNode),
         };
     }
-    let (mut plugs, over) = plugs_up_to(plan, run);
-    for plug in listened_to(method, &seen.settings) {
-        if !plugs.contains(&plug) {
-            plugs.push(plug);
-        }
-    }
+    let (plugs, over) = plugs_up_to(plan, run);
+    let plugs = with(plugs, listened_to(method, &seen.settings));
     read(memory, seen, plugs, over.max(method.stable_off), now)
 }
 
