@@ -28,6 +28,8 @@ pub mod labels {
     pub const FENCED_VALUE: &str = "true";
     /// On Jobs and their pods: UID of the `NodeFence` that they belong to. (A node's name may be too long for a label.)
     pub const FENCE_UID: &str = "palisade.dev/fence-uid";
+    /// On every pod of a Job, by Kubernetes' Job controller: the Job's name.
+    pub const JOB_NAME: &str = "batch.kubernetes.io/job-name";
     /// On Jobs and their pods: the attempt that they belong to.
     pub const ATTEMPT: &str = "palisade.dev/attempt";
     /// Kubernetes' own word for who looks after an object.
@@ -134,6 +136,11 @@ pub mod environment {
 /// one's Job instead of making another.
 pub fn job_name(fence_uid: &str, attempt: u32, call: u32) -> String {
     format!("palisade-{fence_uid}-{attempt}-{call}")
+}
+
+/// How the names of Jobs begin that only look for a fence. They change nothing, so none of them is on record.
+pub fn look_prefix(fence_uid: &str) -> String {
+    format!("palisade-{fence_uid}-look-")
 }
 
 /// The attempt and the call in the name of a fence's Job.

@@ -48,8 +48,8 @@ pub enum Device {
     Agent,
     /// `fence_ipmilan` in a Job, read back by itself.
     AgentAlone,
-    /// An agent in a Job that says yes to everything and does nothing, read back by itself. It is no failover that is measured, but
-    /// that there is none.
+    /// An agent in a Job that says yes to everything and does nothing, read back by itself; always for a node that is cut off and goes
+    /// on writing. It is no failover that is measured, but that there is none.
     Liar,
 }
 

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use palisade_api::NodeFence;
 use palisade_api::fence::{IsolationKind, IsolationState, NodeFenceStatus};
-use palisade_api::names::{labels, taints};
+use palisade_api::names::{labels, look_prefix, taints};
 use palisade_cluster::api::{Change, Kind, metadata};
 use palisade_cluster::machines::machine::Switch;
 use palisade_cluster::truth::{Event, What};
@@ -42,12 +42,12 @@ pub(super) fn event(seen: &mut Seen, event: &Event) {
 pub(super) fn is_pod_of_a_call(seen: &Seen, change: &Change) -> bool {
     let pod = change.old.as_ref().or(change.new.as_ref()).filter(|_| change.key.kind == Kind::POD);
     let label = |name: &str| pod?.pointer("/metadata/labels")?.get(name)?.as_str();
-    let (Some(fence), Some(job)) = (label(labels::FENCE_UID), label("batch.kubernetes.io/job-name")) else {
+    let (Some(fence), Some(job)) = (label(labels::FENCE_UID), label(labels::JOB_NAME)) else {
         return false;
     };
     let its = |known: &&NodeFence| known.metadata.uid.as_deref() == Some(fence);
     let status = seen.fences.values().find(its).and_then(|fence| fence.status.as_ref());
-    let looks = job.starts_with(&format!("palisade-{fence}-look-"));
+    let looks = job.starts_with(&look_prefix(fence));
     looks || status.is_some_and(|status| status.jobs.iter().any(|known| known == job))
 }
 

@@ -15,6 +15,7 @@ mod progress;
 use std::future::pending;
 use std::time::Duration;
 
+use palisade_api::names::look_prefix;
 use palisade_core::durable::job_name;
 use palisade_core::effect::DeviceCall;
 use palisade_core::observe::CallId;
@@ -117,7 +118,7 @@ impl Executor {
             }
         };
         // A look changes nothing, so its Job needs no name on record; and no two looks share one.
-        job.metadata.generate_name = Some(format!("palisade-{}-look-", self.fence));
+        job.metadata.generate_name = Some(look_prefix(self.fence.as_str()));
         let run = self.run(self.by_fence(), job, target, began + LONGEST_WINDOW, pending());
         let (ended, kubelet) = Box::pin(self.beside_the_kubelet(run)).await;
         // What it saw is known now, and nobody needs it again.

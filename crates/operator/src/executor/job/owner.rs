@@ -18,8 +18,6 @@ use super::follow::Made;
 
 /// The name of every check's Job.
 pub(super) const CHECK: &str = "palisade-device-check";
-/// On every pod of a Job, by the Job controller: the Job's name.
-const JOB_NAME: &str = "batch.kubernetes.io/job-name";
 /// On a check's Job and its pod: that it is one.
 const CHECK_LABEL: &str = "palisade.dev/device-check";
 /// How often a fence's Job is looked at. Nobody waits for a check.
@@ -87,7 +85,7 @@ impl Owner<'_> {
     pub(super) fn made(self, pod: &Pod, job: &str, uid: Option<&str>) -> bool {
         let owned = uid.is_some_and(|uid| pod.owner_references().iter().any(|owner| owner.uid == uid));
         match self {
-            Self::Fence { .. } => owned || pod.labels().get(JOB_NAME).is_some_and(|name| name == job),
+            Self::Fence { .. } => owned || pod.labels().get(labels::JOB_NAME).is_some_and(|name| name == job),
             Self::Check { .. } => owned,
         }
     }
