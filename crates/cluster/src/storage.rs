@@ -42,6 +42,8 @@ pub struct Volume {
     pub published: BTreeSet<Name>,
     /// What the driver answers to every unpublish, as long as it is in trouble.
     pub trouble: Option<String>,
+    /// The nodes whose keys are registered, while a reservation lets only those write (SCSI-3: write exclusive, registrants only).
+    pub reserved_for: Option<BTreeSet<Name>>,
 }
 
 /// A stretch of time in which a process could write to a volume.
@@ -137,7 +139,9 @@ impl Storage {
             return Access::Stuck;
         }
         let published = || self.volumes.get(volume).is_some_and(|volume| volume.published.contains(&machine.name));
+        let reserved = self.volumes.get(volume).and_then(|volume| volume.reserved_for.as_ref());
         let refused = self.is_fenced(&machine.name, machine.boot.as_deref())
+            || reserved.is_some_and(|registered| !registered.contains(&machine.name))
             || self.revoked.contains(&mount.session)
             || (self.settings.unpublish_revokes && !published());
         if refused { Access::Refused } else { Access::Writing }
@@ -208,6 +212,15 @@ impl World {
             self.happened(What::Unpublished { volume: handle, node: Name::clone(node) });
         }
         Ok(())
+    }
+
+    /// Reserves a volume for the nodes whose keys are registered; none: the reservation is released. A key that is no longer among them
+    /// was preempted, and stays so over a boot: a node that comes back has to register anew.
+    pub fn reserve(&mut self, handle: &str, registered: Option<BTreeSet<Name>>) {
+        let Some(volume) = self.storage.volumes.get_mut(handle) else { return };
+        volume.reserved_for = registered;
+        // Whoever has it mounted is refused, or no longer.
+        self.touched.extend(self.machines.keys().map(Name::clone));
     }
 
     /// Refuses every write of a node, or of one boot of it.

@@ -5,6 +5,7 @@ use palisade_cluster::{
     api::{DeleteOptions, Key, Kind},
     machines::machine::{Link, Power},
     storage::StorageSettings,
+    truth::Name,
 };
 
 use crate::world::{is_marked, ready, seconds, uid, with_db};
@@ -114,6 +115,25 @@ async fn a_storage_that_revokes_sessions_lets_nothing_old_through() {
     cluster.power_off(&node);
     cluster.outside_on(&node);
     cluster.run_until(seconds(120), |c| !c.writers(&volume).is_empty()).await.expect("the next boot may write");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_key_that_was_preempted_stays_so_over_a_boot() {
+    let (cluster, node, volume) = with_db(&Shape::default()).await;
+    let holders = |names: &[&str]| Some(names.iter().map(|name| Name::from(*name)).collect());
+    cluster.truth().act(|world| world.reserve(&volume, holders(&[&node, "n9"])));
+    assert!(!cluster.writers(&volume).is_empty(), "its key is registered");
+    cluster.truth().act(|world| world.reserve(&volume, holders(&["n9"])));
+    assert!(cluster.writers(&volume).is_empty());
+    cluster.power_off(&node);
+    cluster.outside_on(&node);
+    cluster.run_for(seconds(120)).await;
+    assert!(cluster.writers(&volume).is_empty(), "a boot registers nothing");
+    cluster.truth().act(|world| world.reserve(&volume, None));
+    cluster
+        .run_until(seconds(120), |c| !c.writers(&volume).is_empty())
+        .await
+        .expect("without a reservation it may write");
 }
 
 #[tokio::test(start_paused = true)]
